@@ -1,0 +1,88 @@
+"""Who is asking. Every service and selector takes a ``Principal``; trust comes from it and never from text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from apps.accounts.models import ApiToken, Role, TokenKind, Workspace
+from apps.core.errors import Forbidden
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """An authenticated person or token in one workspace.
+
+    ``role`` is the person's membership role; tokens of kind agent and bot have none, whoever owns them.
+    ``via`` names the door: ``rest``, ``ui``, ``admin``, ``mcp``, ``command`` or ``import``.
+    """
+
+    workspace: Workspace
+    user: User | None
+    token: ApiToken | None
+    role: Role | None
+    audience_ids: frozenset[int]
+    via: str
+    request_id: str = ""
+
+    @property
+    def key(self) -> str:
+        """Stable name of the origin: ``token:7`` or ``user:3``."""
+        if self.token is not None:
+            return f"token:{self.token.pk}"
+        return f"user:{self.user.pk}" if self.user is not None else "nobody"
+
+    @property
+    def kind(self) -> str:
+        return self.token.kind if self.token is not None else "person"
+
+    @property
+    def name(self) -> str:
+        """The name to show: a person's for people and reviewer tokens, else the token's."""
+        if self.user is not None and (self.token is None or self.token.kind == TokenKind.REVIEWER):
+            return self.user.get_username()
+        return self.token.name if self.token is not None else "nobody"
+
+    @property
+    def origin_user(self) -> User | None:
+        """The person who counts as proposer: a person, or the person behind a reviewer token."""
+        return self.user if self.role is not None else None
+
+    @property
+    def read_only(self) -> bool:
+        return self.token is not None and self.token.read_only
+
+    @property
+    def repository_limit(self) -> tuple[int, ...]:
+        """Ids of the repositories that the token is limited to; empty when it is not limited."""
+        return tuple(self.token.repository_ids) if self.token is not None else ()
+
+    @property
+    def confidence_ceiling(self) -> float:
+        return self.token.confidence_ceiling if self.token is not None else 1.0
+
+    def has_role(self, role: Role) -> bool:
+        return self.role is not None and self.role.rank >= role.rank
+
+    @property
+    def can_review(self) -> bool:
+        return self.has_role(Role.REVIEWER)
+
+    def require_role(self, role: Role, *, to: str) -> None:
+        """Raise ``Forbidden`` unless the principal has at least ``role``; ``to`` completes "… may …"."""
+        self.require_write()
+        if self.has_role(role):
+            return
+        if self.kind in (TokenKind.AGENT, TokenKind.BOT):
+            raise Forbidden(f"A token of kind {self.kind} may not {to}; a person with the {role} role does that.")
+        raise Forbidden(f"Only a person with the {role} role may {to}.")
+
+    def require_write(self) -> None:
+        if self.read_only:
+            raise Forbidden("This token is read-only.")
+
+    def through(self, via: str) -> Principal:
+        return replace(self, via=via)

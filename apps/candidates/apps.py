@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class CandidatesConfig(AppConfig):
+    name = "apps.candidates"
+    default_auto_field = "django.db.models.BigAutoField"

@@ -1,0 +1,295 @@
+"""The queue: what was proposed and waits for a person. Nothing in here is ever served as knowledge."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from typing import Any
+
+import pgtrigger
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVectorField
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from apps.accounts.models import ApiToken, Workspace
+from apps.core.triggers import append_only, no_delete, raise_violation, same_workspace
+from apps.memories.models import MAX_CONTENT, MAX_QUOTE, Memory, SearchDocument, Tier, Verdict
+from apps.sources.models import Source
+from apps.taxonomy.models import MemoryType
+
+
+class CandidateStatus(models.TextChoices):
+    PENDING = "pending", "Pending"
+    QUARANTINED = "quarantined", "Quarantined"
+    APPROVED = "approved", "Approved"
+    REJECTED = "rejected", "Rejected"
+    WITHDRAWN = "withdrawn", "Withdrawn"
+
+
+OPEN = (CandidateStatus.PENDING, CandidateStatus.QUARANTINED)
+
+
+class CorrectionKind(models.TextChoices):
+    STALE = "stale", "Stale"
+    WRONG = "wrong", "Wrong"
+
+
+class CandidateQuerySet(models.QuerySet["Candidate"]):
+    def of(self, workspace: Workspace | int) -> CandidateQuerySet:
+        return self.filter(workspace=workspace)
+
+    def open(self) -> CandidateQuerySet:
+        return self.filter(status__in=OPEN)
+
+    def pending(self) -> CandidateQuerySet:
+        return self.filter(status=CandidateStatus.PENDING)
+
+    def visible_to(self, audience_ids: Iterable[int]) -> CandidateQuerySet:
+        """Only what every audience it was restricted to admits."""
+        return self.filter(audience_ids__contained_by=list(audience_ids))
+
+
+class CandidateManager(models.Manager.from_queryset(CandidateQuerySet)):  # type: ignore[misc]
+    def get_queryset(self) -> CandidateQuerySet:
+        queryset: CandidateQuerySet = super().get_queryset().defer("search_vector", "vector")
+        return queryset
+
+
+class Candidate(models.Model):
+    """One proposed statement. ``version`` is raised by every change; a decision names the one it was made on."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="candidates")
+    content = models.TextField()
+    type = models.ForeignKey(MemoryType, on_delete=models.PROTECT, related_name="candidates")
+    firm = models.BooleanField(default=False)
+    domain_ids = ArrayField(models.BigIntegerField(), default=list)
+    repo_ids = ArrayField(models.BigIntegerField(), default=list)
+    audience_ids = ArrayField(models.BigIntegerField(), default=list)
+    tier = models.CharField(max_length=10, choices=Tier, default=Tier.DURABLE)
+    confidence = models.FloatField(null=True, help_text="As reported by the proposer.")
+    valid_from = models.DateTimeField(null=True)
+    status = models.CharField(max_length=12, choices=CandidateStatus, default=CandidateStatus.PENDING)
+    status_reason = models.TextField(blank=True, help_text="Why it is where it is, as a sentence.")
+    fingerprint = models.CharField(max_length=64)
+    version = models.PositiveIntegerField(default=1)
+    origin_token = models.ForeignKey(ApiToken, null=True, on_delete=models.PROTECT, related_name="+")
+    origin_user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    origin_name = models.CharField(max_length=200)
+    supersedes = ArrayField(models.UUIDField(), default=list)
+    corrects = models.ForeignKey(Memory, null=True, on_delete=models.PROTECT, related_name="corrections")
+    correction_kind = models.CharField(max_length=10, choices=CorrectionKind, blank=True)
+    correction_reason = models.TextField(blank=True)
+    has_replacement = models.BooleanField(default=False, help_text="A correction that brings a new wording.")
+    flags: models.JSONField[Any, Any] = models.JSONField(default=list)
+    seen_count = models.PositiveIntegerField(default=1)
+    near: models.JSONField[Any, Any] = models.JSONField(default=list, help_text="[{what, id, similarity, how}]")
+    vector = ArrayField(models.FloatField(), null=True, help_text="Until it is decided, to find what is near it.")
+    decision = models.ForeignKey(
+        Verdict, null=True, on_delete=models.PROTECT, related_name="+", help_text="The verdict that closed it."
+    )
+    claimed_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    claimed_until = models.DateTimeField(null=True)
+    reopened_at = models.DateTimeField(null=True, help_text="When a new source last reopened it.")
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    updated_at = models.DateTimeField(auto_now=True)
+    search_vector = models.GeneratedField(
+        expression=SearchDocument("content"), output_field=SearchVectorField(), db_persist=True
+    )
+
+    objects = CandidateManager()
+
+    class Meta:
+        ordering = ["created_at", "id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["workspace", "fingerprint"], condition=Q(status__in=OPEN), name="candidate_once_while_open"
+            ),
+            models.CheckConstraint(condition=Q(status__in=CandidateStatus.values), name="candidate_status_known"),
+            models.CheckConstraint(condition=Q(tier__in=Tier.values), name="candidate_tier_known"),
+            models.CheckConstraint(
+                condition=Q(confidence__isnull=True) | Q(confidence__gte=0, confidence__lte=1),
+                name="candidate_confidence_is_share",
+            ),
+            models.CheckConstraint(
+                condition=Q(firm=True) | ~Q(domain_ids=[]) | ~Q(repo_ids=[]), name="candidate_has_scope"
+            ),
+            models.CheckConstraint(
+                condition=Q(origin_token__isnull=False) | Q(origin_user__isnull=False), name="candidate_has_origin"
+            ),
+            models.CheckConstraint(
+                condition=~Q(content="")
+                & (
+                    Q(tier=Tier.DURABLE, content__length__lte=MAX_CONTENT["durable"])
+                    | Q(tier=Tier.INDEX, content__length__lte=MAX_CONTENT["index"])
+                ),
+                name="candidate_content_length",
+            ),
+            models.CheckConstraint(
+                condition=~Q(status__in=(CandidateStatus.APPROVED, CandidateStatus.REJECTED))
+                | Q(decision__isnull=False),
+                name="candidate_decided_has_decision",
+            ),
+            models.CheckConstraint(
+                condition=Q(corrects__isnull=True, correction_kind="")
+                | Q(corrects__isnull=False, correction_kind__in=CorrectionKind.values),
+                name="candidate_correction_has_kind",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["workspace", "status", "created_at", "id"], name="candidate_queue"),
+            models.Index(fields=["workspace", "fingerprint"], name="candidate_fingerprint"),
+            models.Index(fields=["origin_token", "status"], name="candidate_origin_token"),
+            models.Index(fields=["origin_user", "status"], name="candidate_origin_user"),
+            models.Index(fields=["corrects"], condition=Q(status__in=OPEN), name="candidate_open_correction"),
+            GinIndex(fields=["search_vector"], name="candidate_text"),
+            GinIndex(fields=["repo_ids"], name="candidate_repos"),
+            GinIndex(fields=["domain_ids"], name="candidate_domains"),
+        ]
+        triggers = [
+            no_delete("candidate_no_delete"),
+            pgtrigger.ReadOnly(
+                name="candidate_read_only",
+                fields=["workspace", "tier", "origin_token", "origin_user", "origin_name", "corrects", "created_at"],
+            ),
+            same_workspace(
+                "candidate_same_workspace",
+                ("type_id", "taxonomy_memorytype"),
+                ("origin_token_id", "accounts_apitoken"),
+                ("corrects_id", "memories_memory"),
+                arrays=(
+                    ("domain_ids", "scopes_domain"),
+                    ("repo_ids", "scopes_repository"),
+                    ("audience_ids", "accounts_audience"),
+                    ("supersedes", "memories_memory"),
+                ),
+            ),
+            # A candidate turns approved or rejected only by its own newest verdict, which says the same.
+            pgtrigger.Trigger(
+                name="candidate_decided_by_verdict",
+                operation=pgtrigger.Update,
+                when=pgtrigger.Before,
+                condition=pgtrigger.Q(new__status__in=["approved", "rejected"])
+                & pgtrigger.Q(old__status__df=pgtrigger.F("new__status")),
+                func=f"""
+                IF NOT EXISTS (
+                    SELECT 1 FROM memories_verdict v
+                    WHERE v.id = NEW.decision_id AND v.subject_id = NEW.id AND v.workspace_id = NEW.workspace_id
+                      AND v.action = CASE NEW.status WHEN 'approved' THEN 'approve' ELSE 'reject' END
+                      AND NOT EXISTS (
+                        SELECT 1 FROM memories_verdict later
+                        WHERE later.subject_id = NEW.id AND later.created_at > v.created_at
+                      )
+                ) THEN
+                    {raise_violation("candidate % lacks a verdict", "NEW.id", constraint="candidate_decided_by_verdict")}
+                END IF;
+                RETURN NEW;""",
+            ),
+            pgtrigger.Trigger(
+                name="candidate_starts_open",
+                operation=pgtrigger.Insert,
+                when=pgtrigger.Before,
+                condition=~pgtrigger.Q(new__status__in=list(OPEN)),
+                func=raise_violation("a candidate starts open", constraint="candidate_starts_open"),
+            ),
+            pgtrigger.Trigger(
+                name="candidate_has_evidence",
+                operation=pgtrigger.Insert,
+                when=pgtrigger.After,
+                timing=pgtrigger.Deferred,
+                func=f"""
+                IF NOT EXISTS (SELECT 1 FROM candidates_candidateevidence e WHERE e.candidate_id = NEW.id) THEN
+                    {raise_violation("candidate % has no source", "NEW.id", constraint="candidate_has_evidence")}
+                END IF;
+                IF NOT EXISTS (SELECT 1 FROM candidates_proposer p WHERE p.candidate_id = NEW.id) THEN
+                    {raise_violation("candidate % has no proposer", "NEW.id", constraint="candidate_has_proposer")}
+                END IF;
+                RETURN NULL;""",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.status} {self.id}"
+
+    @property
+    def is_open(self) -> bool:
+        return self.status in OPEN
+
+
+class CandidateEvidence(models.Model):
+    candidate = models.ForeignKey(Candidate, on_delete=models.PROTECT, related_name="evidence")
+    source = models.ForeignKey(Source, on_delete=models.PROTECT, related_name="candidate_evidence")
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="+")
+    quote = models.CharField(max_length=MAX_QUOTE, blank=True)
+
+    class Meta:
+        ordering = ["id"]
+        verbose_name_plural = "candidate evidence"
+        constraints = [
+            models.UniqueConstraint(fields=["candidate", "source"], name="candidate_evidence_once"),
+        ]
+        triggers = [
+            append_only("candidate_evidence_append_only"),
+            same_workspace(
+                "candidate_evidence_same_workspace",
+                ("candidate_id", "candidates_candidate"),
+                ("source_id", "sources_source"),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.candidate_id} ← {self.source_id}"
+
+
+class Proposer(models.Model):
+    """Everybody who proposed a candidate, the first and those who joined. None of them may approve it."""
+
+    candidate = models.ForeignKey(Candidate, on_delete=models.PROTECT, related_name="proposers")
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="+")
+    token = models.ForeignKey(ApiToken, null=True, on_delete=models.PROTECT, related_name="+")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    name = models.CharField(max_length=200)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["candidate", "token", "user"], nulls_distinct=False, name="proposer_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(token__isnull=False) | Q(user__isnull=False), name="proposer_is_somebody"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["token", "candidate"], name="proposer_token"),
+            models.Index(fields=["user", "candidate"], name="proposer_user"),
+        ]
+        triggers = [
+            append_only("proposer_append_only"),
+            same_workspace(
+                "proposer_same_workspace", ("candidate_id", "candidates_candidate"), ("token_id", "accounts_apitoken")
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} → {self.candidate_id}"
+
+
+class Opened(models.Model):
+    """A reviewer looked at one candidate by itself: what bulk approval of an always-human type asks for."""
+
+    candidate = models.ForeignKey(Candidate, on_delete=models.PROTECT, related_name="opened")
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="+")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    version = models.PositiveIntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["candidate", "user", "version"], name="opened_once")]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} opened {self.candidate_id} v{self.version}"

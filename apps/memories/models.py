@@ -1,0 +1,455 @@
+"""The ledger: what a memory means, who approved it, what replaced it. PostgreSQL guards it, not only this code."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+import pgtrigger
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVectorField
+from django.db import models
+from django.db.models import F, Func, Q
+from django.db.models.functions import Length, Now
+
+from apps.accounts.models import ApiToken, Workspace
+from apps.core.triggers import append_only, no_delete, raise_violation, read_only_except, same_workspace
+from apps.sources.models import Source
+from apps.taxonomy.models import MemoryType
+
+# The check on the length of content is written as `content__length__lte`.
+models.TextField.register_lookup(Length)
+
+MAX_CONTENT = {"durable": 8_000, "index": 20_000}
+MAX_QUOTE = 500
+
+
+class Tier(models.TextChoices):
+    DURABLE = "durable", "Durable"
+    INDEX = "index", "Index card"
+
+
+class MemoryStatus(models.TextChoices):
+    ACTIVE = "active", "Active"
+    DISPUTED = "disputed", "Disputed"
+    SUPERSEDED = "superseded", "Superseded"
+    RETIRED = "retired", "Retired"
+
+
+class SearchDocument(Func):
+    """``fm_search_document(content)``: stemmed words beside the bare parts of identifiers and paths."""
+
+    function = "fm_search_document"
+    output_field = SearchVectorField()
+
+
+class Action(models.TextChoices):
+    APPROVE = "approve", "Approved"
+    REJECT = "reject", "Rejected"
+    REOPEN = "reopen", "Reopened"
+    RETIRE = "retire", "Retired"
+    RESTORE = "restore", "Restored"
+    SUPERSEDE = "supersede", "Superseded"
+    REVISE = "revise", "Revised"
+    WITHDRAW = "withdraw", "Withdrawn"
+    CORRECT = "correct", "Reported"
+    REDACT = "redact", "Redacted"
+
+
+BY_REVIEWERS_ONLY = (Action.APPROVE, Action.REJECT, Action.REOPEN, Action.RETIRE, Action.RESTORE, Action.SUPERSEDE)
+
+
+class SubjectKind(models.TextChoices):
+    CANDIDATE = "candidate", "Candidate"
+    MEMORY = "memory", "Memory"
+
+
+class Verdict(models.Model):
+    """What somebody did to a candidate or a memory, and why. Append-only."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="verdicts")
+    subject_kind = models.CharField(max_length=10, choices=SubjectKind)
+    subject_id = models.UUIDField()
+    action = models.CharField(max_length=10, choices=Action)
+    reviewer = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    token = models.ForeignKey(ApiToken, null=True, on_delete=models.PROTECT, related_name="+")
+    reviewer_name = models.CharField(max_length=200, help_text="The name at the time, kept as text.")
+    reason = models.TextField(blank=True)
+    before: models.JSONField[Any, Any] = models.JSONField(default=dict)
+    after: models.JSONField[Any, Any] = models.JSONField(default=dict)
+    via = models.CharField(max_length=20)
+    second_person = models.BooleanField(default=True, help_text="Somebody other than the proposer gave it.")
+    request_id = models.CharField(max_length=64, blank=True)
+    batch_id = models.UUIDField(null=True)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["created_at", "id"]
+        constraints = [
+            models.CheckConstraint(condition=Q(action__in=Action.values), name="verdict_action_known"),
+            models.CheckConstraint(condition=Q(subject_kind__in=SubjectKind.values), name="verdict_subject_known"),
+            models.CheckConstraint(
+                condition=~Q(action__in=BY_REVIEWERS_ONLY) | Q(reviewer__isnull=False), name="verdict_by_a_person"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["subject_id", "created_at"], name="verdict_subject"),
+            models.Index(fields=["workspace", "-created_at"], name="verdict_newest"),
+        ]
+        triggers = [
+            append_only("verdict_append_only"),
+            # The gate, in the database: only a person with the reviewer role, using no agent's or bot's token.
+            pgtrigger.Trigger(
+                name="verdict_by_a_reviewer",
+                when=pgtrigger.Before,
+                operation=pgtrigger.Insert,
+                condition=pgtrigger.Q(new__action__in=list(BY_REVIEWERS_ONLY)),
+                func=f"""
+                IF NOT EXISTS (
+                    SELECT 1 FROM accounts_membership m
+                    WHERE m.workspace_id = NEW.workspace_id AND m.user_id = NEW.reviewer_id
+                      AND m.role IN ('reviewer', 'curator', 'admin')
+                ) OR EXISTS (
+                    SELECT 1 FROM accounts_apitoken t
+                    WHERE t.id = NEW.token_id AND (t.kind <> 'reviewer' OR t.owner_id IS DISTINCT FROM NEW.reviewer_id)
+                ) THEN
+                    {raise_violation("only a reviewer of this workspace decides", constraint="verdict_by_a_reviewer")}
+                END IF;
+                RETURN NEW;""",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.reviewer_name} {self.action} {self.subject_kind} {self.subject_id}"
+
+
+class MemoryQuerySet(models.QuerySet["Memory"]):
+    def of(self, workspace: Workspace | int) -> MemoryQuerySet:
+        return self.filter(workspace=workspace)
+
+    def visible_to(self, audience_ids: Iterable[int]) -> MemoryQuerySet:
+        """Only what every audience it was restricted to admits."""
+        return self.filter(audience_ids__contained_by=list(audience_ids))
+
+    def in_scope(self, *, domain_ids: Iterable[int], repo_ids: Iterable[int]) -> MemoryQuerySet:
+        """Firm-wide memories, and those that share a domain or a repository."""
+        return self.filter(
+            Q(firm=True) | Q(domain_ids__overlap=list(domain_ids)) | Q(repo_ids__overlap=list(repo_ids))
+        )
+
+
+class MemoryManager(models.Manager.from_queryset(MemoryQuerySet)):  # type: ignore[misc]
+    """The search vector is for PostgreSQL only; no page needs it fetched."""
+
+    def get_queryset(self) -> MemoryQuerySet:
+        queryset: MemoryQuerySet = super().get_queryset().defer("search_vector")
+        return queryset
+
+
+class Memory(models.Model):
+    """One approved, self-contained statement.
+
+    Two clocks: ``valid_from``/``valid_to`` say when it holds in the world, ``recorded_at``/``retired_at`` when
+    this ledger believed it; ``closed_at`` says when ``valid_to`` became known. Intervals are ``[from, to)``.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="memories")
+    number = models.BigIntegerField()
+    content = models.TextField()
+    type = models.ForeignKey(MemoryType, on_delete=models.PROTECT, related_name="memories")
+    firm = models.BooleanField(default=False)
+    domain_ids = ArrayField(models.BigIntegerField(), default=list)
+    repo_ids = ArrayField(models.BigIntegerField(), default=list)
+    audience_ids = ArrayField(models.BigIntegerField(), default=list)
+    tier = models.CharField(max_length=10, choices=Tier, default=Tier.DURABLE)
+    status = models.CharField(max_length=10, choices=MemoryStatus, default=MemoryStatus.ACTIVE)
+    confidence = models.FloatField(null=True)
+    valid_from = models.DateTimeField(null=True)
+    valid_to = models.DateTimeField(null=True)
+    closed_at = models.DateTimeField(null=True)
+    recorded_at = models.DateTimeField()
+    retired_at = models.DateTimeField(null=True)
+    verdict = models.OneToOneField(Verdict, on_delete=models.PROTECT, related_name="memory")
+    fingerprint = models.CharField(max_length=64)
+    search_vector = models.GeneratedField(
+        expression=SearchDocument("content"), output_field=SearchVectorField(), db_persist=True
+    )
+    doclen = models.GeneratedField(
+        expression=Func(SearchDocument("content"), function="length", output_field=models.IntegerField()),
+        output_field=models.IntegerField(),
+        db_persist=True,
+    )
+
+    objects = MemoryManager()
+
+    class Meta:
+        ordering = ["-number"]
+        verbose_name_plural = "memories"
+        constraints = [
+            models.UniqueConstraint(fields=["workspace", "number"], name="memory_number_once"),
+            models.CheckConstraint(condition=Q(tier__in=Tier.values), name="memory_tier_known"),
+            models.CheckConstraint(condition=Q(status__in=MemoryStatus.values), name="memory_status_known"),
+            models.CheckConstraint(
+                condition=Q(confidence__isnull=True) | Q(confidence__gte=0, confidence__lte=1),
+                name="memory_confidence_is_share",
+            ),
+            models.CheckConstraint(
+                condition=Q(firm=True) | ~Q(domain_ids=[]) | ~Q(repo_ids=[]), name="memory_has_scope"
+            ),
+            models.CheckConstraint(
+                condition=~Q(content="")
+                & (
+                    Q(tier=Tier.DURABLE, content__length__lte=MAX_CONTENT["durable"])
+                    | Q(tier=Tier.INDEX, content__length__lte=MAX_CONTENT["index"])
+                ),
+                name="memory_content_length",
+            ),
+            models.CheckConstraint(
+                condition=Q(retired_at__isnull=True) | Q(status=MemoryStatus.RETIRED), name="memory_retired_says_so"
+            ),
+        ]
+        indexes = [
+            GinIndex(fields=["search_vector"], name="memory_text"),
+            GinIndex(fields=["domain_ids"], name="memory_domains"),
+            GinIndex(fields=["repo_ids"], name="memory_repos"),
+            models.Index(fields=["workspace", "status", "-number"], name="memory_newest"),
+            models.Index(fields=["workspace", "fingerprint"], name="memory_fingerprint"),
+            models.Index(fields=["workspace"], condition=Q(firm=True), name="memory_firm"),
+        ]
+        triggers = [
+            no_delete("memory_no_delete"),
+            read_only_except(
+                "memory_read_only",
+                *("status", "confidence", "valid_to", "closed_at", "retired_at", "audience_ids"),
+                *("search_vector", "doclen"),
+            ),
+            pgtrigger.Trigger(
+                name="memory_audience_only_grows",
+                when=pgtrigger.Before,
+                operation=pgtrigger.UpdateOf("audience_ids"),
+                func=f"""
+                IF NOT (NEW.audience_ids @> OLD.audience_ids) THEN
+                    {raise_violation("an audience is never taken off a memory", constraint="memory_audience_only_grows")}
+                END IF;
+                RETURN NEW;""",
+            ),
+            same_workspace(
+                "memory_same_workspace",
+                ("type_id", "taxonomy_memorytype"),
+                ("verdict_id", "memories_verdict"),
+                arrays=(
+                    ("domain_ids", "scopes_domain"),
+                    ("repo_ids", "scopes_repository"),
+                    ("audience_ids", "accounts_audience"),
+                ),
+            ),
+            pgtrigger.Trigger(
+                name="memory_has_evidence",
+                operation=pgtrigger.Insert,
+                when=pgtrigger.After,
+                timing=pgtrigger.Deferred,
+                func=f"""
+                IF NOT EXISTS (SELECT 1 FROM memories_memoryevidence e WHERE e.memory_id = NEW.id) THEN
+                    {raise_violation("memory % has no source", "NEW.id", constraint="memory_has_evidence")}
+                END IF;
+                RETURN NULL;""",
+            ),
+            # Deferred, because the candidate is closed after its memory is written.
+            pgtrigger.Trigger(
+                name="memory_was_approved",
+                operation=pgtrigger.Insert,
+                when=pgtrigger.After,
+                timing=pgtrigger.Deferred,
+                func=f"""
+                IF NOT EXISTS (
+                    SELECT 1 FROM memories_verdict v
+                    JOIN candidates_candidate c ON c.id = v.subject_id AND c.workspace_id = v.workspace_id
+                    WHERE v.id = NEW.verdict_id AND v.action = 'approve' AND v.subject_kind = 'candidate'
+                      AND c.status = 'approved' AND c.decision_id = v.id
+                ) THEN
+                    {raise_violation("memory % lacks an approving verdict", "NEW.id", constraint="memory_was_approved")}
+                END IF;
+                IF EXISTS (
+                    SELECT 1 FROM memories_verdict v
+                    JOIN candidates_proposer p ON p.candidate_id = v.subject_id
+                    LEFT JOIN accounts_apitoken t ON t.id = p.token_id
+                    JOIN accounts_workspace w ON w.id = v.workspace_id
+                    WHERE v.id = NEW.verdict_id AND v.reviewer_id IN (p.user_id, t.owner_id)
+                      AND (w.second_person OR v.second_person)
+                ) THEN
+                    {raise_violation("memory % was approved by its proposer", "NEW.id", constraint="memory_second_person")}
+                END IF;
+                RETURN NULL;""",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.label
+
+    @property
+    def label(self) -> str:
+        return f"M-{self.number}"
+
+
+class MemoryCounter(models.Model):
+    """The last number given in a workspace."""
+
+    workspace = models.OneToOneField(Workspace, primary_key=True, on_delete=models.PROTECT, related_name="+")
+    last = models.BigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"{self.workspace}: {self.last}"
+
+
+class MemoryEvidence(models.Model):
+    """The link from a memory to a source, with the words that support it."""
+
+    memory = models.ForeignKey(Memory, on_delete=models.PROTECT, related_name="evidence")
+    source = models.ForeignKey(Source, on_delete=models.PROTECT, related_name="memory_evidence")
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="+")
+    quote = models.CharField(max_length=MAX_QUOTE, blank=True)
+
+    class Meta:
+        ordering = ["id"]
+        verbose_name_plural = "memory evidence"
+        triggers = [
+            append_only("memory_evidence_append_only"),
+            same_workspace(
+                "memory_evidence_same_workspace", ("memory_id", "memories_memory"), ("source_id", "sources_source")
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.memory_id} ← {self.source_id}"
+
+
+class EdgeKind(models.TextChoices):
+    FULL = "full", "Replaces"
+    PARTIAL = "partial", "Replaces in part"
+    AMENDS = "amends", "Amends"
+
+
+class SupersessionQuerySet(models.QuerySet["Supersession"]):
+    def live(self) -> SupersessionQuerySet:
+        return self.filter(voided_by__isnull=True)
+
+    def full(self) -> SupersessionQuerySet:
+        return self.filter(kind=EdgeKind.FULL)
+
+
+class Supersession(models.Model):
+    """An approved edge from an old memory to the one that replaced it. A graph without cycles, not a chain."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="+")
+    old = models.ForeignKey(Memory, on_delete=models.PROTECT, related_name="replaced_by")
+    new = models.ForeignKey(Memory, on_delete=models.PROTECT, related_name="replaces")
+    kind = models.CharField(max_length=10, choices=EdgeKind, default=EdgeKind.FULL)
+    verdict = models.ForeignKey(Verdict, on_delete=models.PROTECT, related_name="edges")
+    voided_by = models.ForeignKey(Verdict, null=True, on_delete=models.PROTECT, related_name="voided_edges")
+
+    objects = SupersessionQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["old", "new"], condition=Q(voided_by__isnull=True), name="supersession_once_while_live"
+            ),
+            models.CheckConstraint(condition=~Q(old=F("new")), name="supersession_not_of_itself"),
+            models.CheckConstraint(condition=Q(kind__in=EdgeKind.values), name="supersession_kind_known"),
+        ]
+        triggers = [
+            no_delete("supersession_no_delete"),
+            read_only_except("supersession_read_only", "voided_by"),
+            same_workspace(
+                "supersession_same_workspace",
+                ("old_id", "memories_memory"),
+                ("new_id", "memories_memory"),
+                ("verdict_id", "memories_verdict"),
+                ("voided_by_id", "memories_verdict"),
+            ),
+            # Serialised per workspace, so that two edges written at once cannot close a cycle between them.
+            pgtrigger.Trigger(
+                name="supersession_no_cycle",
+                when=pgtrigger.Before,
+                operation=pgtrigger.Insert,
+                func=f"""
+                PERFORM pg_advisory_xact_lock(hashtext('firm-memory supersession'), NEW.workspace_id::int);
+                IF EXISTS (
+                    WITH RECURSIVE newer(id) AS (
+                        SELECT NEW.new_id
+                        UNION
+                        SELECT s.new_id FROM memories_supersession s JOIN newer ON s.old_id = newer.id
+                        WHERE s.voided_by_id IS NULL
+                    )
+                    SELECT 1 FROM newer WHERE id = NEW.old_id
+                ) THEN
+                    {raise_violation("a memory cannot replace its own successor", constraint="supersession_no_cycle")}
+                END IF;
+                RETURN NEW;""",
+            ),
+            pgtrigger.Trigger(
+                name="supersession_voided_once",
+                when=pgtrigger.Before,
+                operation=pgtrigger.UpdateOf("voided_by_id"),
+                func=f"""
+                IF OLD.voided_by_id IS NOT NULL AND NEW.voided_by_id IS DISTINCT FROM OLD.voided_by_id THEN
+                    {raise_violation("a voided edge stays voided", constraint="supersession_voided_once")}
+                END IF;
+                RETURN NEW;""",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.new_id} {self.kind} {self.old_id}"
+
+
+class Lexeme(models.Model):
+    """In how many memories of a workspace a word stands: the document frequency that BM25 needs."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="+")
+    word = models.TextField()
+    ndoc = models.IntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace", "word"], name="lexeme_once")]
+
+    def __str__(self) -> str:
+        return f"{self.word}: {self.ndoc}"
+
+
+class GenerationState(models.TextChoices):
+    BUILDING = "building", "Building"
+    LIVE = "live", "Live"
+    RETIRED = "retired", "Retired"
+
+
+class PoolGeneration(models.Model):
+    """One pool table, made by one embedder. Exactly one is live; rows of all workspaces share it."""
+
+    number = models.PositiveIntegerField(unique=True)
+    embedder = models.CharField(max_length=200)
+    dimensions = models.PositiveIntegerField()
+    state = models.CharField(max_length=10, choices=GenerationState, default=GenerationState.BUILDING)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [
+            models.UniqueConstraint(fields=["state"], condition=Q(state="live"), name="pool_generation_one_live"),
+            models.CheckConstraint(condition=Q(state__in=GenerationState.values), name="pool_generation_state_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"fm_pool_g{self.number} ({self.embedder}, {self.dimensions}, {self.state})"
+
+
+def epoch(moment: datetime | None) -> float | None:
+    """Seconds since 1970 in UTC, the form in which the pool keeps moments."""
+    return None if moment is None else moment.timestamp()

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class ScopesConfig(AppConfig):
+    name = "apps.scopes"
+    default_auto_field = "django.db.models.BigAutoField"

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class SourcesConfig(AppConfig):
+    name = "apps.sources"
+    default_auto_field = "django.db.models.BigAutoField"

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from apps.accounts.models import Audience, Workspace
+from apps.core.triggers import no_delete, read_only_except, same_workspace
+
+
+class SourceKind(models.TextChoices):
+    MERGE_REQUEST = "merge_request", "Merge request"
+    ISSUE = "issue", "Issue"
+    CHAT = "chat", "Chat thread"
+    INCIDENT = "incident", "Incident"
+    INTERVIEW = "interview", "Interview"
+    TRANSCRIPT = "transcript", "Transcript"
+    DOCUMENT = "document", "Document"
+    COMMIT = "commit", "Commit"
+    RULES_FILE = "rules_file", "Rules file"
+    AGENT = "agent", "Agent"
+
+
+class Source(models.Model):
+    """Where a statement came from. What it says of itself never changes; only its audience may."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="sources")
+    kind = models.CharField(max_length=20, choices=SourceKind)
+    reference = models.CharField(max_length=500, help_text="Its name in its own system, such as `acme/pay!128`.")
+    url = models.CharField(max_length=2000, blank=True)
+    title = models.CharField(max_length=500, blank=True)
+    occurred_at = models.DateTimeField(null=True, blank=True)
+    commit = models.CharField(max_length=64, null=True, blank=True)
+    audience = models.ForeignKey(Audience, null=True, blank=True, on_delete=models.PROTECT, related_name="sources")
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["workspace", "kind", "reference", "commit"], nulls_distinct=False, name="source_once"
+            ),
+            models.CheckConstraint(condition=Q(kind__in=SourceKind.values), name="source_kind_known"),
+            models.CheckConstraint(
+                condition=Q(url="") | Q(url__startswith="https://") | Q(url__startswith="http://"),
+                name="source_url_is_http",
+            ),
+        ]
+        triggers = [
+            no_delete("source_no_delete"),
+            read_only_except("source_read_only", "audience"),
+            same_workspace("source_same_workspace", ("audience_id", "accounts_audience")),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.reference}"

@@ -1,0 +1,217 @@
+"""Settings shared by every way of running Firm Memory. The environment or ``.env`` decides; docs/configuration.md lists it all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import environ
+from csp.constants import NONE, SELF
+
+from apps.core.database import database_settings
+
+BASE_DIR = Path(__file__).resolve().parent.parent.parent
+
+env = environ.Env()
+env.read_env(BASE_DIR / ".env")
+
+DATA_DIR = Path(env.str("FIRM_MEMORY_DATA_DIR", default=str(BASE_DIR / ".data"))).resolve()
+DATABASE_URL = env.str("DATABASE_URL", default="")
+OWNER_DATABASE_URL = env.str("FIRM_MEMORY_OWNER_DATABASE_URL", default="")
+DATABASES = {"default": database_settings(DATABASE_URL, data_dir=DATA_DIR)}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+FIRM_MEMORY_BIND = env.str("FIRM_MEMORY_BIND", default="127.0.0.1")
+FIRM_MEMORY_PORT = env.int("FIRM_MEMORY_PORT", default=8100)
+FIRM_MEMORY_PROVIDER = env.str("FIRM_MEMORY_PROVIDER", default="mem0")
+FIRM_MEMORY_EMBEDDER = env.str("FIRM_MEMORY_EMBEDDER", default="local")
+FIRM_MEMORY_EMBEDDER_DIMENSIONS = env.int("FIRM_MEMORY_EMBEDDER_DIMENSIONS", default=0)
+FIRM_MEMORY_THROTTLE = env.str("FIRM_MEMORY_THROTTLE", default="on").lower() not in ("off", "0", "false", "no")
+
+DEBUG = False
+ROOT_URLCONF = "firmmemory.urls"
+WSGI_APPLICATION = "firmmemory.wsgi.application"
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.postgres",
+    "django.contrib.staticfiles",
+    "allauth",
+    "allauth.account",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.google",
+    "csp",
+    "django_htmx",
+    "django_q",
+    "pgtrigger",
+    "rest_framework",
+    "drf_spectacular",
+    "apps.core",
+    "apps.accounts",
+    "apps.taxonomy",
+    "apps.scopes",
+    "apps.sources",
+    "apps.memories",
+    "apps.retrieval",
+    "apps.candidates",
+    "apps.approvals",
+]
+
+MIDDLEWARE = [
+    "apps.core.middleware.RequestIdMiddleware",
+    "apps.core.middleware.DatabaseDownMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "apps.accounts.middleware.PrincipalMiddleware",
+]
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "apps.accounts.context_processors.principal",
+            ],
+        },
+    },
+]
+
+# One cache for all processes, in the database: throttles and allauth's rate limits count across workers.
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": "core_cache"},
+}
+
+LANGUAGE_CODE = "en-gb"
+TIME_ZONE = "UTC"
+USE_TZ = True
+USE_I18N = True
+
+STATIC_URL = "/static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
+
+# --- who may come in -------------------------------------------------------------------------------
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    "allauth.account.auth_backends.AuthenticationBackend",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+]
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "/"
+ACCOUNT_LOGIN_METHODS = {"username", "email"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*", "password2*"]
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_ADAPTER = "apps.accounts.adapter.InvitedOnlyAccountAdapter"
+SOCIALACCOUNT_ADAPTER = "apps.accounts.adapter.InvitedOnlySocialAdapter"
+SOCIALACCOUNT_PROVIDERS: dict[str, dict[str, object]] = {}
+if env.str("GOOGLE_CLIENT_ID", default=""):
+    SOCIALACCOUNT_PROVIDERS["google"] = {
+        "APPS": [
+            {
+                "client_id": env.str("GOOGLE_CLIENT_ID"),
+                "secret": env.str("GOOGLE_CLIENT_SECRET"),
+                "key": "",
+            }
+        ],
+        "SCOPE": ["profile", "email"],
+    }
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_HTTPONLY = True
+CSRF_COOKIE_SAMESITE = "Lax"
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+
+# --- pages load nothing from elsewhere and run no inline script -------------------------------------
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+        "object-src": [NONE],
+        "manifest-src": [SELF],
+    }
+}
+
+# --- REST -------------------------------------------------------------------------------------------
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "apps.accounts.authentication.TokenAuthentication",
+        "apps.accounts.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["apps.accounts.permissions.HasPrincipal"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["apps.core.parsers.StrictJSONParser"],
+    "DEFAULT_THROTTLE_CLASSES": ["apps.accounts.throttling.PrincipalThrottle"],
+    "DEFAULT_SCHEMA_CLASS": "apps.core.openapi.ProblemAutoSchema",
+    "EXCEPTION_HANDLER": "apps.core.problems.exception_handler",
+    "UNAUTHENTICATED_USER": None,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Firm Memory",
+    "DESCRIPTION": "Propose, review and search what a firm decided and why.",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+}
+
+# --- background work: the ORM broker is an outbox, a task is queued in the transaction that needs it -
+Q_CLUSTER = {
+    "name": "firm-memory",
+    "orm": "default",
+    "workers": env.int("FIRM_MEMORY_WORKERS", default=1),
+    "timeout": 300,
+    "retry": 360,
+    "max_attempts": 5,
+    "ack_failures": True,
+    "save_limit": -1,
+    "bulk": 10,
+    "poll": 0.5,
+    "catch_up": False,
+    "label": "Background tasks",
+}
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "filters": {"request_id": {"()": "apps.core.logs.RequestIdFilter"}},
+    "formatters": {
+        "line": {"format": "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"},
+    },
+    "handlers": {
+        "stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["request_id"]},
+    },
+    "root": {"handlers": ["stderr"], "level": env.str("FIRM_MEMORY_LOG_LEVEL", default="INFO")},
+    "loggers": {"django": {"handlers": ["stderr"], "level": "INFO", "propagate": False}},
+}

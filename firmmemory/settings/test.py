@@ -1,0 +1,22 @@
+"""The test suite: a real PostgreSQL in a data folder of its own, the in-process provider unless a test asks for mem0."""
+
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+os.environ.setdefault("FIRM_MEMORY_DATA_DIR", str(ROOT / ".data" / "test"))
+
+from apps.core.embedded_postgres import ensure_running  # noqa: E402
+
+if not os.environ.get("DATABASE_URL"):
+    ensure_running(Path(os.environ["FIRM_MEMORY_DATA_DIR"]))
+
+from .base import *  # noqa: E402, F403
+from .base import DATABASES, Q_CLUSTER, env  # noqa: E402
+
+SECRET_KEY = "a key for tests only"  # noqa: S105
+ALLOWED_HOSTS = ["testserver", "localhost", "127.0.0.1"]
+DATABASES["default"]["CONN_MAX_AGE"] = 0
+DATABASES["default"]["TEST"] = {"NAME": env.str("FIRM_MEMORY_TEST_DATABASE", default="test_firm_memory")}
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+Q_CLUSTER["sync"] = False
