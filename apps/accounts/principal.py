@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 class Principal:
     """An authenticated person or token in one workspace.
 
-    ``role`` is the person's membership role; tokens of kind agent and bot have none, whoever owns them.
+    ``user`` and ``role`` are a person's, who comes by session or by a reviewer token. Tokens of kind agent and
+    bot have neither, whoever owns them.
     ``via`` names the door: ``rest``, ``ui``, ``admin``, ``mcp``, ``command`` or ``import``.
     """
 
@@ -41,15 +42,10 @@ class Principal:
 
     @property
     def name(self) -> str:
-        """The name to show: a person's for people and reviewer tokens, else the token's."""
-        if self.user is not None and (self.token is None or self.token.kind == TokenKind.REVIEWER):
+        """The name to show and to keep as text: the person's, else the token's."""
+        if self.user is not None:
             return self.user.get_username()
         return self.token.name if self.token is not None else "nobody"
-
-    @property
-    def origin_user(self) -> User | None:
-        """The person who counts as proposer: a person, or the person behind a reviewer token."""
-        return self.user if self.role is not None else None
 
     @property
     def read_only(self) -> bool:
