@@ -1,23 +1,33 @@
-"""Settings shared by every way of running Firm Memory. The environment or ``.env`` decides; docs/configuration.md lists it all."""
+"""Settings shared by every way of running Firm Memory.
+
+The environment or ``.env`` decides; docs/configuration.md lists what can be set.
+"""
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import environ
 from csp.constants import NONE, SELF
 
-from apps.core.database import database_settings
+from apps.core.database import database_settings, url_for_command
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 
 env = environ.Env()
-env.read_env(BASE_DIR / ".env")
+if ENV_FILE := os.environ.get("FIRM_MEMORY_ENV_FILE", str(BASE_DIR / ".env")):
+    env.read_env(ENV_FILE)
 
 DATA_DIR = Path(env.str("FIRM_MEMORY_DATA_DIR", default=str(BASE_DIR / ".data"))).resolve()
 DATABASE_URL = env.str("DATABASE_URL", default="")
 OWNER_DATABASE_URL = env.str("FIRM_MEMORY_OWNER_DATABASE_URL", default="")
-DATABASES = {"default": database_settings(DATABASE_URL, data_dir=DATA_DIR)}
+DATABASES = {
+    "default": database_settings(
+        url_for_command(sys.argv, url=DATABASE_URL, owner_url=OWNER_DATABASE_URL), data_dir=DATA_DIR
+    )
+}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 FIRM_MEMORY_BIND = env.str("FIRM_MEMORY_BIND", default="127.0.0.1")

@@ -1,15 +1,17 @@
-"""The test suite: a real PostgreSQL in a data folder of its own, the in-process provider unless a test asks for mem0."""
+"""The test suite: a real PostgreSQL in a data folder of its own; ``.env`` and a running instance do not matter."""
 
 import os
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-os.environ.setdefault("FIRM_MEMORY_DATA_DIR", str(ROOT / ".data" / "test"))
+from apps.core.embedded_postgres import ensure_running
 
-from apps.core.embedded_postgres import ensure_running  # noqa: E402
+ROOT = Path(__file__).resolve().parent.parent.parent
+TEST_DATA_DIR = Path(os.environ.get("FIRM_MEMORY_TEST_DATA_DIR", str(ROOT / ".data" / "test")))
+os.environ["FIRM_MEMORY_DATA_DIR"] = str(TEST_DATA_DIR)
+os.environ["FIRM_MEMORY_ENV_FILE"] = ""
 
 if not os.environ.get("DATABASE_URL"):
-    ensure_running(Path(os.environ["FIRM_MEMORY_DATA_DIR"]))
+    ensure_running(TEST_DATA_DIR)
 
 from .base import *  # noqa: E402, F403
 from .base import DATABASES, Q_CLUSTER, env  # noqa: E402
