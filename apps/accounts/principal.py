@@ -34,7 +34,12 @@ class Principal:
         """Stable name of the origin: ``token:7`` or ``user:3``."""
         if self.token is not None:
             return f"token:{self.token.pk}"
-        return f"user:{self.user.pk}" if self.user is not None else "nobody"
+        return f"user:{self.user.pk}" if self.user is not None else self.name
+
+    @property
+    def is_operator(self) -> bool:
+        """Whoever can run commands on the server: may manage people and tokens, and decides nothing."""
+        return self.user is None and self.token is None and self.via == "command"
 
     @property
     def kind(self) -> str:
@@ -45,7 +50,9 @@ class Principal:
         """The name to show and to keep as text: the person's, else the token's."""
         if self.user is not None:
             return self.user.get_username()
-        return self.token.name if self.token is not None else "nobody"
+        if self.token is not None:
+            return self.token.name
+        return "operator" if self.is_operator else "nobody"
 
     @property
     def read_only(self) -> bool:
@@ -73,7 +80,9 @@ class Principal:
         if self.has_role(role):
             return
         if self.kind in (TokenKind.AGENT, TokenKind.BOT):
-            raise Forbidden(f"A token of kind {self.kind} may not {to}; a person with the {role} role does that.")
+            raise Forbidden(
+                f"A token of kind {self.kind} may not {to}; a person with the {role} role does that."
+            )
         raise Forbidden(f"Only a person with the {role} role may {to}.")
 
     def require_write(self) -> None:
@@ -82,3 +91,10 @@ class Principal:
 
     def through(self, via: str) -> Principal:
         return replace(self, via=via)
+
+
+def operator(workspace: Workspace) -> Principal:
+    """The principal of a management command."""
+    return Principal(
+        workspace=workspace, user=None, token=None, role=None, audience_ids=frozenset(), via="command"
+    )

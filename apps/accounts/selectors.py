@@ -1,0 +1,118 @@
+"""Who is asking: from a session or a token to a ``Principal``, in one query each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.contrib.auth.models import User
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import OuterRef, QuerySet, Subquery
+
+from apps.accounts.models import ApiToken, Audience, Membership, Role, TokenKind, Workspace
+from apps.accounts.principal import Principal
+from apps.accounts.services import token_digest, token_touch
+from apps.core.clock import now
+from apps.core.errors import Forbidden, NotAuthenticated, NotFound
+
+MAX_SECRET_LENGTH = 200
+
+
+def workspace_get(slug: str) -> Workspace:
+    try:
+        return Workspace.objects.get(slug=slug)
+    except Workspace.DoesNotExist:
+        raise NotFound(f"There is no workspace named {slug}.") from None
+
+
+def memberships_of(user: User) -> QuerySet[Membership]:
+    return Membership.objects.filter(user=user).select_related("workspace").order_by("pk")
+
+
+def principal_for_user(user: User, workspace: Workspace, via: str, request_id: str = "") -> Principal:
+    """The person in that workspace; ``Forbidden`` when not a member of it."""
+    membership = _with_audiences(memberships_of(user)).filter(workspace=workspace).first()
+    if membership is None or not user.is_active:
+        raise Forbidden(f"{user.get_username()} is not a member of {workspace}.", code="not_a_member")
+    return _person(user, membership, via, request_id)
+
+
+def principal_for_session(user: User, workspace_id: int | None, via: str, request_id: str = "") -> Principal:
+    """The person in the workspace the session chose, or in the first one where that choice no longer holds."""
+    memberships: Sequence[Membership] = list(_with_audiences(memberships_of(user)))
+    if not memberships:
+        raise Forbidden(
+            f"{user.get_username()} belongs to no workspace yet. Ask an admin to add you.",
+            code="not_a_member",
+        )
+    chosen = next((m for m in memberships if m.workspace_id == workspace_id), memberships[0])
+    return _person(user, chosen, via, request_id)
+
+
+def principal_for_token(secret: str, via: str, request_id: str = "") -> Principal:
+    """The principal behind a bearer token, or ``NotAuthenticated`` with the reason."""
+    token = _token_by_secret(secret)
+    if token is None:
+        raise NotAuthenticated("This token is not known here.", code="token_unknown")
+    if token.revoked_at is not None:
+        raise NotAuthenticated("This token was revoked.", code="token_revoked")
+    if token.expires_at is not None and token.expires_at <= now():
+        raise NotAuthenticated("This token has expired.", code="token_expired")
+    role: str | None = getattr(token, "owner_role", None)
+    if token.owner is not None and (role is None or not token.owner.is_active):
+        raise NotAuthenticated(
+            "The owner of this token is no longer an active member of its workspace.", code="token_owner_gone"
+        )
+    token_touch(token)
+    acts_as_owner = token.kind == TokenKind.REVIEWER and role is not None
+    audiences: list[int] = list(getattr(token, "own_audiences", ()))
+    if acts_as_owner:
+        audiences += getattr(token, "owner_audiences", ())
+    return Principal(
+        workspace=token.workspace,
+        user=token.owner if acts_as_owner else None,
+        token=token,
+        role=Role(role) if acts_as_owner and role is not None else None,
+        audience_ids=frozenset(audiences),
+        via=via,
+        request_id=request_id,
+    )
+
+
+def _person(user: User, membership: Membership, via: str, request_id: str) -> Principal:
+    return Principal(
+        workspace=membership.workspace,
+        user=user,
+        token=None,
+        role=Role(membership.role),
+        audience_ids=frozenset(getattr(membership, "audience_ids", ())),
+        via=via,
+        request_id=request_id,
+    )
+
+
+def _with_audiences(memberships: QuerySet[Membership]) -> QuerySet[Membership]:
+    return memberships.annotate(
+        audience_ids=ArraySubquery(
+            Audience.objects.filter(workspace=OuterRef("workspace"), members=OuterRef("user")).values("pk")
+        )
+    )
+
+
+def _token_by_secret(secret: str) -> ApiToken | None:
+    if not secret.startswith("fm_") or len(secret) > MAX_SECRET_LENGTH:
+        return None
+    same_workspace = Audience.objects.filter(workspace=OuterRef("workspace"))
+    return (
+        ApiToken.objects.select_related("workspace", "owner")
+        .annotate(
+            owner_role=Subquery(
+                Membership.objects.filter(workspace=OuterRef("workspace"), user=OuterRef("owner")).values(
+                    "role"
+                )[:1]
+            ),
+            own_audiences=ArraySubquery(same_workspace.filter(tokens=OuterRef("pk")).values("pk")),
+            owner_audiences=ArraySubquery(same_workspace.filter(members=OuterRef("owner")).values("pk")),
+        )
+        .filter(digest=token_digest(secret))
+        .first()
+    )
