@@ -14,6 +14,7 @@ from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
+from pgvector.django import VectorField
 
 from apps.accounts.models import ApiToken, Workspace
 from apps.core.triggers import append_only, no_delete, raise_violation, same_workspace
@@ -88,7 +89,7 @@ class Candidate(models.Model):
     flags: models.JSONField[Any, Any] = models.JSONField(default=list)
     seen_count = models.PositiveIntegerField(default=1)
     near: models.JSONField[Any, Any] = models.JSONField(default=list, help_text="[{what, id, similarity, how}]")
-    vector = ArrayField(models.FloatField(), null=True, help_text="Until it is decided, to find what is near it.")
+    vector = VectorField(null=True, help_text="Until it is decided, to find what is near it.")
     decision = models.ForeignKey(
         Verdict, null=True, on_delete=models.PROTECT, related_name="+", help_text="The verdict that closed it."
     )

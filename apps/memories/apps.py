@@ -1,6 +1,18 @@
+from typing import Any
+
 from django.apps import AppConfig
+from django.db.models.signals import post_migrate
 
 
 class MemoriesConfig(AppConfig):
     name = "apps.memories"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        post_migrate.connect(_ensure_pool, sender=self, dispatch_uid="memories.pool")
+
+
+def _ensure_pool(**kwargs: Any) -> None:
+    from apps.memories.generations import ensure_live_generation
+
+    ensure_live_generation()

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from apps.accounts.models import Workspace
+from apps.core.errors import FieldError, Invalid
+from apps.core.screening.text import check_text
+from apps.scopes.identity import parse_remote
+from apps.scopes.models import Domain, Repository
+from apps.scopes.selectors import find_repository
+from apps.scopes.scope import ResolvedScope, Scope
+
+MAX_NAMES = 50
+MAX_NAME_LENGTH = 200
+MAX_REMOTE_LENGTH = 500
+
+
+def scope_register(workspace: Workspace, *, firm: bool, domains: Sequence[str], repos: Sequence[str]) -> ResolvedScope:
+    """Turn names into a scope; names not seen before are registered as unconfirmed, verbatim.
+
+    Raises ``Invalid`` when nothing is named at all: an empty scope is never "everything".
+    """
+    errors = check_names("scope.domains", domains) + check_names("scope.repos", repos)
+    if not firm and not domains and not repos:
+        message = "Say where this holds: set firm to true, or name at least one domain or repository."
+        errors.append(FieldError("scope", message))
+    if errors:
+        raise Invalid("The scope will not do.", errors=errors)
+    found_domains, new_domains = _register_domains(workspace, domains)
+    found_repos, new_repos = _register_repositories(workspace, repos)
+    scope = Scope(
+        firm=firm,
+        domain_ids=tuple(sorted({row.pk for row in found_domains})),
+        repo_ids=tuple(sorted({row.pk for row in found_repos})),
+    )
+    return ResolvedScope(scope, new_domains=tuple(new_domains), new_repos=tuple(new_repos))
+
+
+def check_names(field: str, names: Sequence[str]) -> list[FieldError]:
+    if len(names) > MAX_NAMES:
+        return [FieldError(field, f"Name at most {MAX_NAMES}; there are {len(names)}.")]
+    errors: list[FieldError] = []
+    for position, name in enumerate(names):
+        limit = MAX_REMOTE_LENGTH if parse_remote(name) else MAX_NAME_LENGTH
+        errors += check_text(name, field=f"{field}[{position}]", max_length=limit, multiline=False)
+    return errors
+
+
+def _register_domains(workspace: Workspace, names: Sequence[str]) -> tuple[list[Domain], list[str]]:
+    wanted = _distinct(name.strip() for name in names)
+    if not wanted:
+        return [], []
+    rows = Domain.objects.filter(workspace=workspace, slug__in=wanted)
+    known = {row.slug for row in rows}
+    missing = [slug for slug in wanted if slug not in known]
+    if missing:
+        Domain.objects.bulk_create(
+            (Domain(workspace=workspace, slug=slug) for slug in missing), ignore_conflicts=True
+        )
+    return list(rows.all()) if missing else list(rows), missing
+
+
+def _register_repositories(workspace: Workspace, names: Sequence[str]) -> tuple[list[Repository], list[str]]:
+    found: list[Repository] = []
+    created: list[str] = []
+    for name in _distinct(name.strip() for name in names):
+        row = find_repository(workspace, name)
+        if row is None:
+            row = _register_repository(workspace, name)
+            created.append(row.slug)
+        found.append(row)
+    return found, created
+
+
+def _register_repository(workspace: Workspace, name: str) -> Repository:
+    remote = parse_remote(name)
+    slug = remote.path if remote else name
+    if remote and Repository.objects.filter(workspace=workspace, slug=slug).exists():
+        slug = remote.identity  # the short name belongs to a repository on another host
+    row, _ = Repository.objects.get_or_create(
+        workspace=workspace, slug=slug, defaults={"remote": remote.identity if remote else ""}
+    )
+    return row
+
+
+def _distinct(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))
