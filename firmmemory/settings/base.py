@@ -12,7 +12,7 @@ from pathlib import Path
 import environ
 from csp.constants import NONE, SELF
 
-from apps.core.database import database_settings, url_for_command
+from apps.core.database import database_settings, is_owner_command
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 
@@ -23,11 +23,17 @@ if ENV_FILE := os.environ.get("FIRM_MEMORY_ENV_FILE", str(BASE_DIR / ".env")):
 DATA_DIR = Path(env.str("FIRM_MEMORY_DATA_DIR", default=str(BASE_DIR / ".data"))).resolve()
 DATABASE_URL = env.str("DATABASE_URL", default="")
 OWNER_DATABASE_URL = env.str("FIRM_MEMORY_OWNER_DATABASE_URL", default="")
-DATABASES = {
-    "default": database_settings(
-        url_for_command(sys.argv, url=DATABASE_URL, owner_url=OWNER_DATABASE_URL), data_dir=DATA_DIR
+if OWNER_DATABASE_URL and is_owner_command(sys.argv):
+    _database = database_settings(
+        OWNER_DATABASE_URL, data_dir=DATA_DIR, variable="FIRM_MEMORY_OWNER_DATABASE_URL"
     )
-}
+else:
+    _database = database_settings(DATABASE_URL, data_dir=DATA_DIR)
+DATABASES = {"default": _database}
+STARTUP_CHECKS = [
+    "apps.core.database.check_database",
+    "apps.memories.providers.registry.check_embedder_matches_pool",
+]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 FIRM_MEMORY_BIND = env.str("FIRM_MEMORY_BIND", default="127.0.0.1")
@@ -35,7 +41,12 @@ FIRM_MEMORY_PORT = env.int("FIRM_MEMORY_PORT", default=8100)
 FIRM_MEMORY_PROVIDER = env.str("FIRM_MEMORY_PROVIDER", default="mem0")
 FIRM_MEMORY_EMBEDDER = env.str("FIRM_MEMORY_EMBEDDER", default="local")
 FIRM_MEMORY_EMBEDDER_DIMENSIONS = env.int("FIRM_MEMORY_EMBEDDER_DIMENSIONS", default=0)
-FIRM_MEMORY_THROTTLE = env.str("FIRM_MEMORY_THROTTLE", default="on").lower() not in ("off", "0", "false", "no")
+FIRM_MEMORY_THROTTLE = env.str("FIRM_MEMORY_THROTTLE", default="on").lower() not in (
+    "off",
+    "0",
+    "false",
+    "no",
+)
 
 DEBUG = False
 ROOT_URLCONF = "firmmemory.urls"

@@ -1,4 +1,7 @@
-"""Behind a proxy, on a managed PostgreSQL. Refuses to start without a secret key, allowed hosts and a database."""
+"""Behind a proxy, on a PostgreSQL of your own.
+
+Refuses to start without a secret key, allowed hosts and a database.
+"""
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -10,16 +13,24 @@ ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=[])
 if len(SECRET_KEY) < 50:
     raise ImproperlyConfigured("Set SECRET_KEY to a random text of at least 50 characters.")
 if not ALLOWED_HOSTS or "*" in ALLOWED_HOSTS:
-    raise ImproperlyConfigured("Set ALLOWED_HOSTS to the host names this service answers to, without wildcards for all.")
+    raise ImproperlyConfigured(
+        "Set ALLOWED_HOSTS to the host names this service answers to, without wildcards for all."
+    )
 if not DATABASE_URL:
-    raise ImproperlyConfigured("Set DATABASE_URL to a PostgreSQL with pgvector; the embedded one is for one machine.")
+    raise ImproperlyConfigured(
+        "Set DATABASE_URL to a PostgreSQL with pgvector; the embedded one is for one machine."
+    )
 
-CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[f"https://{host}" for host in ALLOWED_HOSTS if not host.startswith(".")])
+CSRF_TRUSTED_ORIGINS = env.list(
+    "CSRF_TRUSTED_ORIGINS", default=[f"https://{host}" for host in ALLOWED_HOSTS if not host.startswith(".")]
+)
 SESSION_COOKIE_SECURE = True
 CSRF_COOKIE_SECURE = True
 SECURE_SSL_REDIRECT = env.bool("FIRM_MEMORY_SSL_REDIRECT", default=True)
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
-SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.bool("FIRM_MEMORY_BEHIND_PROXY", default=True) else None
+SECURE_PROXY_SSL_HEADER = (
+    ("HTTP_X_FORWARDED_PROTO", "https") if env.bool("FIRM_MEMORY_BEHIND_PROXY", default=True) else None
+)
 SECURE_HSTS_SECONDS = env.int("FIRM_MEMORY_HSTS_SECONDS", default=31_536_000)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = True
 SECURE_HSTS_PRELOAD = True

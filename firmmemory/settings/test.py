@@ -1,4 +1,4 @@
-"""The test suite: a real PostgreSQL in a data folder of its own; ``.env`` and a running instance do not matter."""
+"""The test suite: a real PostgreSQL in a data folder of its own, untouched by ``.env`` and `make up`."""
 
 import os
 from pathlib import Path
