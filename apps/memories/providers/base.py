@@ -156,8 +156,8 @@ class PoolQuery:
             _require_known("statuses", self.statuses, STATUSES)
         if self.types is not None:
             _require_names("types", self.types)
-        if not self.vector or not all(map(math.isfinite, self.vector)):
-            raise ValueError("vector must be a sequence of finite numbers.")
+        if not any(self.vector) or not all(map(math.isfinite, self.vector)):
+            raise ValueError("vector must hold finite numbers, not all of them zero.")
         if not 1 <= self.limit <= MAX_LIMIT:
             raise ValueError(f"limit must be between 1 and {MAX_LIMIT}.")
         for name in ("now", "as_of", "known_at"):

@@ -1,0 +1,165 @@
+"""The default provider: mem0's parts over PostgreSQL with pgvector."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from django.db import DatabaseError, InterfaceError, OperationalError, transaction
+
+from apps.memories.providers.base import (
+    MemoryRecord,
+    PayloadPatch,
+    PoolDescription,
+    PoolHit,
+    PoolQuery,
+    Prepared,
+    ProviderError,
+    Vector,
+)
+from apps.memories.providers.embedders.base import Embedder
+from apps.memories.providers.embedding import EmbeddingProvider
+from apps.memories.providers.mem0 import parts
+from apps.memories.providers.mem0.generation import Generation, held_generation, live_generation
+from apps.memories.providers.mem0.payload import (
+    Payload,
+    passage_id,
+    passage_payloads,
+    patch_payload,
+    record_from,
+)
+
+if TYPE_CHECKING:
+    from apps.memories.providers.mem0.slots import PoolStore
+
+NAME = "mem0"
+
+_BEFORE_ALL = UUID(int=0)
+
+
+class Mem0Provider(EmbeddingProvider):
+    """Runs on Django's own connection: what it writes is committed or rolled back with the caller's ledger."""
+
+    def __init__(self, embedder: Embedder, **seconds: float) -> None:
+        super().__init__(embedder, **seconds)
+        self._memories: dict[str, Any] = {}
+        self._building = threading.Lock()
+
+    def prepare_many(self, texts: Sequence[str]) -> list[Prepared]:
+        # The caller inserts next, inside a transaction, which should not wait for an import.
+        parts.load()
+        return super().prepare_many(texts)
+
+    def insert_many(self, records: Sequence[tuple[MemoryRecord, Prepared]]) -> None:
+        for _, prepared in records:
+            self.require_own(prepared)
+        parts.load()
+        with _pool_errors("written"), transaction.atomic():
+            store = self._store(held_generation())
+            ids: list[str] = []
+            vectors: list[Vector] = []
+            payloads: list[Payload] = []
+            for record, prepared in records:
+                ids += [str(passage_id(record.id, number)) for number in range(len(prepared.passages))]
+                vectors += [passage.vector for passage in prepared.passages]
+                payloads += passage_payloads(record, prepared)
+            store.insert(vectors, payloads, ids)
+
+    def search(self, query: PoolQuery) -> list[PoolHit]:
+        from apps.memories.providers.mem0.slots import POOL_QUERY
+
+        self.require_length(query)
+        parts.load()
+        with _pool_errors("searched"), _read_only():
+            store = self._store(live_generation())
+            rows = store.search("", query.vector, query.limit, {POOL_QUERY: query})
+        return [PoolHit(UUID(row.id), row.score, row.payload["passage"]) for row in rows]
+
+    def get(self, memory_id: UUID) -> MemoryRecord | None:
+        parts.load()
+        with _pool_errors("read"), _read_only():
+            row = self._store(live_generation()).get(str(memory_id))
+        return None if row is None else record_from(memory_id, row.payload)
+
+    def update(self, memory_id: UUID, patch: PayloadPatch) -> None:
+        changes = patch_payload(patch)
+        parts.load()
+        with _pool_errors("written"), transaction.atomic():
+            if not self._store(held_generation()).patch(str(memory_id), changes):
+                raise ProviderError(f"The pool holds no memory {memory_id}.", permanent=True)
+
+    def iterate(self, batch: int = 500) -> Iterator[MemoryRecord]:
+        parts.load()
+        with _pool_errors("read"), _read_only():
+            store = self._store(live_generation())
+        after = _BEFORE_ALL
+        while True:
+            with _pool_errors("read"), _read_only():
+                rows = store.page(after, batch)
+            if not rows:
+                return
+            for row in rows:
+                after = UUID(row.id)
+                yield record_from(after, row.payload)
+
+    def describe(self) -> PoolDescription:
+        parts.load()
+        with _pool_errors("read"), _read_only():
+            generation = live_generation()
+            rows, memories = self._store(generation).counts()
+        return PoolDescription(
+            provider=NAME,
+            embedder=generation.embedder,
+            dimensions=generation.dimensions,
+            generation=generation.number,
+            rows=rows,
+            memories=memories,
+        )
+
+    def _store(self, generation: Generation) -> PoolStore:
+        """The store over a generation's table, as long as this process embeds the way it was embedded."""
+        if not generation.made_by(self.embedder):
+            raise ProviderError(
+                f"The pool moved to the embedder {generation.embedder} ({generation.dimensions} dimensions), while "
+                f"this process uses {self.embedder.name} ({self.embedder.dimensions}). Set FIRM_MEMORY_EMBEDDER to "
+                "match and restart it.",
+                permanent=False,
+            )
+        with self._building:
+            if generation.table not in self._memories:
+                memory = parts.build_memory(collection=generation.table, embedder=self.embedder)
+                self._memories[generation.table] = memory
+            store: PoolStore = self._memories[generation.table].vector_store
+        return store
+
+
+@contextmanager
+def _read_only() -> Iterator[None]:
+    """A transaction, or a savepoint in the caller's, that is always rolled back.
+
+    With it go the settings that a search makes, which would otherwise hold for the rest of the caller's
+    transaction; and after a failure the caller's transaction is still usable.
+    """
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
+@contextmanager
+def _pool_errors(what: str) -> Iterator[None]:
+    """Say that the pool failed, and whether to try again, without quoting what was written or asked."""
+    try:
+        yield
+    except DatabaseError as error:
+        raise _pool_error(what, error) from error
+    except InterfaceError as error:
+        raise _pool_error(what, error) from error
+
+
+def _pool_error(what: str, error: Exception) -> ProviderError:
+    transient = isinstance(error, OperationalError | InterfaceError)
+    reason = type(error.__cause__ or error).__name__
+    return ProviderError(f"The pool could not be {what} ({reason}).", permanent=not transient)

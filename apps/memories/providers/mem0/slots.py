@@ -1,0 +1,242 @@
+"""What goes into mem0's slots: our store, our embedder, and refusals where mem0 would act on its own.
+
+Import this module through ``parts`` only: importing mem0 reads the environment and writes files, and both are
+arranged there first.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, NoReturn
+from uuid import UUID
+
+from django.db import connection
+from mem0.embeddings.base import EmbeddingBase
+from mem0.llms.base import LLMBase
+from mem0.vector_stores.base import VectorStoreBase
+from psycopg import sql
+
+from apps.memories.providers.base import PoolQuery, ProviderError
+from apps.memories.providers.embedders.base import Embedder
+from apps.memories.providers.mem0.lookup import (
+    EXACT_ROWS,
+    ScopeSizes,
+    Statement,
+    approximate_statement,
+    count_statement,
+    exact_statement,
+    has_index,
+    settings_statement,
+    vector_literal,
+)
+
+POOL_SECONDS: Final = 2.0
+
+# The key under which a search brings its filter: mem0's own filter language reads JSON text, and wrongly.
+POOL_QUERY: Final = "pool_query"
+
+_ROWS_AT_ONCE = 200
+
+_INSERT = """
+INSERT INTO {table} (id, vector, payload)
+SELECT id, vector::vector, payload::jsonb FROM unnest(%s::uuid[], %s::text[], %s::text[])
+    AS new (id, vector, payload)
+ON CONFLICT (id) DO NOTHING
+"""
+_PATCH = "UPDATE {table} SET payload = payload || %s::jsonb WHERE memory_id = %s"
+_GET = "SELECT id, payload::text FROM {table} WHERE id = %s"
+_PAGE = """
+SELECT id, payload::text FROM {table} WHERE passage = 0 AND memory_id > %s ORDER BY memory_id LIMIT %s
+"""
+_COUNT = "SELECT count(*), count(*) FILTER (WHERE passage = 0) FROM {table}"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row as mem0 expects a store to return it."""
+
+    id: str
+    score: float
+    payload: dict[str, Any]
+
+
+class PoolStore(VectorStoreBase):
+    """mem0's vector store on Django's own connection, so that it takes part in the caller's transaction.
+
+    The table is made by ``apps.memories.pool``. Reading and writing need no more than that; everything that
+    would change the table, search it unfiltered or delete from it is refused.
+    """
+
+    def __init__(self, collection_name: str, embedding_model_dims: int, **_unused: Any) -> None:
+        self.collection_name = collection_name
+        self.embedding_model_dims = embedding_model_dims
+        self.sizes = ScopeSizes()
+
+    def insert(
+        self,
+        vectors: Sequence[Sequence[float]],
+        payloads: Sequence[Mapping[str, Any]] | None = None,
+        ids: Sequence[str] | None = None,
+    ) -> None:
+        """Store rows; those whose id is there already are left as they are."""
+        rows = list(zip(ids or (), map(vector_literal, vectors), map(json.dumps, payloads or ()), strict=True))
+        with connection.cursor() as cursor:
+            for start in range(0, len(rows), _ROWS_AT_ONCE):
+                columns = zip(*rows[start : start + _ROWS_AT_ONCE], strict=True)
+                cursor.execute(self._sql(_INSERT), [list(column) for column in columns])
+
+    def search(
+        self,
+        query: str,
+        vectors: Sequence[float],
+        top_k: int = 5,
+        filters: Mapping[str, Any] | None = None,
+    ) -> list[Row]:
+        """The best passage of each of the nearest memories. Belongs inside a transaction that is rolled back."""
+        asked = (filters or {}).get(POOL_QUERY)
+        if not isinstance(asked, PoolQuery):
+            _refuse("A search without a scope would cross workspaces")
+        lookup = _Lookup(self.collection_name, replace(asked, vector=tuple(vectors), limit=top_k), self.sizes)
+        return [
+            Row(str(memory_id), max(0.0, 1.0 - distance), {"passage": passage})
+            for memory_id, passage, distance in lookup.nearest()
+        ]
+
+    def get(self, vector_id: str) -> Row | None:
+        return next(self._rows(_GET, [vector_id]), None)
+
+    def patch(self, memory_id: str, changes: Mapping[str, Any]) -> int:
+        """Change the payload of all passages of a memory, and nothing else; the number of rows changed."""
+        with connection.cursor() as cursor:
+            cursor.execute(self._sql(_PATCH), [json.dumps(changes), memory_id])
+            changed: int = cursor.rowcount
+        return changed
+
+    def page(self, after: UUID, limit: int) -> list[Row]:
+        """The first passages of the next memories, in the order of their ids."""
+        return list(self._rows(_PAGE, [after, limit]))
+
+    def counts(self) -> tuple[int, int]:
+        """How many passages and how many memories there are."""
+        with connection.cursor() as cursor:
+            cursor.execute(self._sql(_COUNT))
+            passages, memories = cursor.fetchone()
+        return passages, memories
+
+    def keyword_search(self, query: str, top_k: int = 5, filters: Mapping[str, Any] | None = None) -> None:
+        """Nothing: words are looked up in the ledger, where the ranking is better."""
+
+    def list_cols(self) -> list[str]:
+        return [self.collection_name]
+
+    def col_info(self) -> dict[str, Any]:
+        return {"name": self.collection_name, "count": self.counts()[0]}
+
+    def create_col(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        _refuse("The pool's table is made by the migrations")
+
+    def update(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        _refuse("An update would replace what was approved")
+
+    def delete(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        _refuse("Memories are not deleted")
+
+    def delete_col(self) -> NoReturn:
+        _refuse("Memories are not deleted")
+
+    def reset(self) -> NoReturn:
+        _refuse("Memories are not deleted")
+
+    def _rows(self, statement: str, parameters: list[Any]) -> Iterator[Row]:
+        with connection.cursor() as cursor:
+            cursor.execute(self._sql(statement), parameters)
+            found = cursor.fetchall()
+        return (Row(str(row_id), 0.0, json.loads(payload)) for row_id, payload in found)
+
+    def _sql(self, statement: str) -> str:
+        return sql.SQL(statement).format(table=sql.Identifier(self.collection_name)).as_string()
+
+    # Last, because the name hides the built-in one from everything below it.
+    def list(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        _refuse("A listing without a scope would cross workspaces")
+
+
+class _Lookup:
+    """One search, whose statements share the time allowed."""
+
+    def __init__(self, table: str, query: PoolQuery, sizes: ScopeSizes) -> None:
+        self._table = table
+        self._query = query
+        self._sizes = sizes
+        self._deadline = time.monotonic() + POOL_SECONDS
+
+    def nearest(self) -> list[tuple[Any, ...]]:
+        if self._reads_few_rows() or not has_index(len(self._query.vector)):
+            return self._run(exact_statement(self._table, self._query))
+        found = self._run(approximate_statement(self._table, self._query))
+        if len(found) == self._query.limit:
+            return found
+        # The index gave up before it met enough rows that pass the filter, so the filter is narrow.
+        return self._run(exact_statement(self._table, self._query))
+
+    def _reads_few_rows(self) -> bool:
+        size = self._sizes.get(self._table, self._query)
+        if size is None:
+            ((size,),) = self._run(count_statement(self._table, self._query))
+            self._sizes.put(self._table, self._query, size)
+        return size <= EXACT_ROWS
+
+    def _run(self, statement: Statement) -> list[tuple[Any, ...]]:
+        with connection.cursor() as cursor:
+            cursor.execute(*settings_statement(self._deadline - time.monotonic()))
+            cursor.execute(*statement)
+            return cursor.fetchall()
+
+
+class EmbedderSlot(EmbeddingBase):
+    """mem0's embedder, answered by ours. ``embedder`` is put in by ``parts.build_memory``."""
+
+    embedder: Embedder
+
+    def embed(self, text: str, memory_action: str | None = None) -> list[float]:
+        if memory_action == "search":
+            return [float(number) for number in self.embedder.embed_query(text)]
+        return self.embed_batch([text])[0]
+
+    def embed_batch(self, texts: Sequence[str], memory_action: str | None = "add") -> list[list[float]]:
+        rows: list[list[float]] = self.embedder.embed_documents(texts).tolist()
+        return rows
+
+
+class NoLanguageModel(LLMBase):
+    """Keeps mem0 from deciding what to remember: that is what the people in the review queue do."""
+
+    def generate_response(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        _refuse("The pool asks no language model")
+
+
+class NoHistory:
+    """Stands in for mem0's SQLite file of changes; the ledger's verdicts are the history."""
+
+    def add_history(self, *_args: Any, **_kwargs: Any) -> None: ...
+
+    def batch_add_history(self, *_args: Any, **_kwargs: Any) -> None: ...
+
+    def get_history(self, *_args: Any, **_kwargs: Any) -> list[Any]:
+        return []
+
+    def save_messages(self, *_args: Any, **_kwargs: Any) -> None: ...
+
+    def get_last_messages(self, *_args: Any, **_kwargs: Any) -> list[Any]:
+        return []
+
+    def reset(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def _refuse(reason: str) -> NoReturn:
+    raise ProviderError(f"{reason}, so the pool refuses it.", permanent=True)
