@@ -91,7 +91,11 @@ class Candidate(models.Model):
     near: models.JSONField[Any, Any] = models.JSONField(default=list, help_text="[{what, id, similarity, how}]")
     vector = VectorField(null=True, help_text="Until it is decided, to find what is near it.")
     decision = models.ForeignKey(
-        Verdict, null=True, on_delete=models.PROTECT, related_name="+", help_text="The verdict that closed it."
+        Verdict,
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="+",
+        help_text="The verdict that closed it.",
     )
     claimed_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
     claimed_until = models.DateTimeField(null=True)
@@ -108,7 +112,9 @@ class Candidate(models.Model):
         ordering = ["created_at", "id"]
         constraints = [
             models.UniqueConstraint(
-                fields=["workspace", "fingerprint"], condition=Q(status__in=OPEN), name="candidate_once_while_open"
+                fields=["workspace", "fingerprint"],
+                condition=Q(status__in=OPEN),
+                name="candidate_once_while_open",
             ),
             models.CheckConstraint(condition=Q(status__in=CandidateStatus.values), name="candidate_status_known"),
             models.CheckConstraint(condition=Q(tier__in=Tier.values), name="candidate_tier_known"),
@@ -120,7 +126,8 @@ class Candidate(models.Model):
                 condition=Q(firm=True) | ~Q(domain_ids=[]) | ~Q(repo_ids=[]), name="candidate_has_scope"
             ),
             models.CheckConstraint(
-                condition=Q(origin_token__isnull=False) | Q(origin_user__isnull=False), name="candidate_has_origin"
+                condition=Q(origin_token__isnull=False) | Q(origin_user__isnull=False),
+                name="candidate_has_origin",
             ),
             models.CheckConstraint(
                 condition=~Q(content="")
@@ -155,7 +162,15 @@ class Candidate(models.Model):
             no_delete("candidate_no_delete"),
             pgtrigger.ReadOnly(
                 name="candidate_read_only",
-                fields=["workspace", "tier", "origin_token", "origin_user", "origin_name", "corrects", "created_at"],
+                fields=[
+                    "workspace",
+                    "tier",
+                    "origin_token",
+                    "origin_user",
+                    "origin_name",
+                    "corrects",
+                    "created_at",
+                ],
             ),
             same_workspace(
                 "candidate_same_workspace",
@@ -259,9 +274,7 @@ class Proposer(models.Model):
     class Meta:
         ordering = ["id"]
         constraints = [
-            models.UniqueConstraint(
-                fields=["candidate", "token", "user"], nulls_distinct=False, name="proposer_once"
-            ),
+            models.UniqueConstraint(fields=["candidate", "token", "user"], nulls_distinct=False, name="proposer_once"),
             models.CheckConstraint(
                 condition=Q(token__isnull=False) | Q(user__isnull=False), name="proposer_is_somebody"
             ),
@@ -273,7 +286,9 @@ class Proposer(models.Model):
         triggers = [
             append_only("proposer_append_only"),
             same_workspace(
-                "proposer_same_workspace", ("candidate_id", "candidates_candidate"), ("token_id", "accounts_apitoken")
+                "proposer_same_workspace",
+                ("candidate_id", "candidates_candidate"),
+                ("token_id", "accounts_apitoken"),
             ),
         ]
 

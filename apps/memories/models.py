@@ -60,7 +60,14 @@ class Action(models.TextChoices):
     REDACT = "redact", "Redacted"
 
 
-BY_REVIEWERS_ONLY = (Action.APPROVE, Action.REJECT, Action.REOPEN, Action.RETIRE, Action.RESTORE, Action.SUPERSEDE)
+BY_REVIEWERS_ONLY = (
+    Action.APPROVE,
+    Action.REJECT,
+    Action.REOPEN,
+    Action.RETIRE,
+    Action.RESTORE,
+    Action.SUPERSEDE,
+)
 
 
 class SubjectKind(models.TextChoices):
@@ -94,7 +101,8 @@ class Verdict(models.Model):
             models.CheckConstraint(condition=Q(action__in=Action.values), name="verdict_action_known"),
             models.CheckConstraint(condition=Q(subject_kind__in=SubjectKind.values), name="verdict_subject_known"),
             models.CheckConstraint(
-                condition=~Q(action__in=BY_REVIEWERS_ONLY) | Q(reviewer__isnull=False), name="verdict_by_a_person"
+                condition=~Q(action__in=BY_REVIEWERS_ONLY) | Q(reviewer__isnull=False),
+                name="verdict_by_a_person",
             ),
         ]
         indexes = [
@@ -138,9 +146,7 @@ class MemoryQuerySet(models.QuerySet["Memory"]):
 
     def in_scope(self, *, domain_ids: Iterable[int], repo_ids: Iterable[int]) -> MemoryQuerySet:
         """Firm-wide memories, and those that share a domain or a repository."""
-        return self.filter(
-            Q(firm=True) | Q(domain_ids__overlap=list(domain_ids)) | Q(repo_ids__overlap=list(repo_ids))
-        )
+        return self.filter(Q(firm=True) | Q(domain_ids__overlap=list(domain_ids)) | Q(repo_ids__overlap=list(repo_ids)))
 
 
 class MemoryManager(models.Manager.from_queryset(MemoryQuerySet)):  # type: ignore[misc]
@@ -211,7 +217,8 @@ class Memory(models.Model):
                 name="memory_content_length",
             ),
             models.CheckConstraint(
-                condition=Q(retired_at__isnull=True) | Q(status=MemoryStatus.RETIRED), name="memory_retired_says_so"
+                condition=Q(retired_at__isnull=True) | Q(status=MemoryStatus.RETIRED),
+                name="memory_retired_says_so",
             ),
         ]
         indexes = [
@@ -321,7 +328,9 @@ class MemoryEvidence(models.Model):
         triggers = [
             append_only("memory_evidence_append_only"),
             same_workspace(
-                "memory_evidence_same_workspace", ("memory_id", "memories_memory"), ("source_id", "sources_source")
+                "memory_evidence_same_workspace",
+                ("memory_id", "memories_memory"),
+                ("source_id", "sources_source"),
             ),
         ]
 
@@ -359,7 +368,9 @@ class Supersession(models.Model):
         ordering = ["id"]
         constraints = [
             models.UniqueConstraint(
-                fields=["old", "new"], condition=Q(voided_by__isnull=True), name="supersession_once_while_live"
+                fields=["old", "new"],
+                condition=Q(voided_by__isnull=True),
+                name="supersession_once_while_live",
             ),
             models.CheckConstraint(condition=~Q(old=F("new")), name="supersession_not_of_itself"),
             models.CheckConstraint(condition=Q(kind__in=EdgeKind.values), name="supersession_kind_known"),

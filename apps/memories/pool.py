@@ -167,9 +167,7 @@ def _compose(statement: str, name: str, **parts: sql.Composable) -> str:
 
 
 def _require_dimensions(cursor: Cursor, name: str, dimensions: int) -> None:
-    cursor.execute(
-        "SELECT atttypmod FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attname = 'vector'", [name]
-    )
+    cursor.execute("SELECT atttypmod FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attname = 'vector'", [name])
     (found,) = cursor.fetchone()
     if found != dimensions:
         raise ValueError(

@@ -15,18 +15,39 @@ from pgvector.django import VectorExtension
 
 
 # Stemmed words, and beside them the bare parts of what the parser keeps whole (`a/b-c`, `OMS-123`) and single
-# ideographs, which it would otherwise run together into one lexeme per sentence.
+# ideographs, which it would otherwise run together into one lexeme per sentence. Questions are parsed alike.
 SEARCH_DOCUMENT = r"""
-CREATE OR REPLACE FUNCTION fm_search_document(content text) RETURNS tsvector
+CREATE TEXT SEARCH DICTIONARY public.fm_plain (TEMPLATE = pg_catalog.simple, STOPWORDS = english);
+CREATE TEXT SEARCH CONFIGURATION public.fm_plain (COPY = pg_catalog.simple);
+ALTER TEXT SEARCH CONFIGURATION public.fm_plain ALTER MAPPING FOR
+    asciiword, word, numword, asciihword, hword, numhword, hword_asciipart, hword_part, hword_numpart WITH public.fm_plain;
+
+CREATE FUNCTION public.fm_search_document(content text) RETURNS tsvector
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT to_tsvector('pg_catalog.english', content) || to_tsvector(
-        'pg_catalog.simple',
+        'public.fm_plain',
         regexp_replace(
             regexp_replace(content, '[^[:alnum:]]+', ' ', 'g'),
             '([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af])', ' \1 ', 'g'
         )
     )
-$$
+$$;
+
+CREATE FUNCTION public.fm_all_words(question text) RETURNS tsquery
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT coalesce(string_agg(quote_literal(lexeme), ' & '), '')::tsquery
+    FROM unnest(to_tsvector('public.fm_plain', regexp_replace(
+        regexp_replace(question, '[^[:alnum:]]+', ' ', 'g'),
+        '([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af])', ' \1 ', 'g'
+    )))
+$$;
+"""
+
+DROP_SEARCH_DOCUMENT = """
+DROP FUNCTION fm_all_words(text);
+DROP FUNCTION fm_search_document(text);
+DROP TEXT SEARCH CONFIGURATION public.fm_plain;
+DROP TEXT SEARCH DICTIONARY public.fm_plain;
 """
 
 
@@ -43,7 +64,7 @@ class Migration(migrations.Migration):
 
     operations = [
         VectorExtension(),
-        migrations.RunSQL(SEARCH_DOCUMENT, "DROP FUNCTION fm_search_document(text)"),
+        migrations.RunSQL(SEARCH_DOCUMENT, DROP_SEARCH_DOCUMENT),
         migrations.CreateModel(
             name='MemoryCounter',
             fields=[

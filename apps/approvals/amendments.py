@@ -1,0 +1,194 @@
+"""What a reviewer changes while approving, and the statement that comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, ClassVar
+from uuid import UUID
+
+from apps.accounts.principal import Principal
+from apps.candidates.models import Candidate
+from apps.candidates.proposal import (
+    MAX_SUPERSEDES,
+    ScopeInput,
+    check_confidence,
+    check_content,
+    check_valid_from,
+    resolve_targets,
+    scope_texts,
+    screened,
+)
+from apps.core.errors import Conflict, FieldError, Forbidden, Invalid
+from apps.memories.fingerprints import fingerprint
+from apps.memories.lifecycle import Statement
+from apps.memories.models import Memory, MemoryStatus, Supersession
+from apps.scopes.scope import Scope
+from apps.scopes.services import scope_register
+from apps.taxonomy.models import MemoryType
+from apps.taxonomy.selectors import resolve_type
+
+
+@dataclass(frozen=True, slots=True)
+class Amendment:
+    """New values by name of field; what is absent stays as proposed. Tier and origin are nobody's to change."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+
+    ALLOWED: ClassVar = frozenset({"content", "type", "scope", "confidence", "valid_from", "supersedes"})
+
+
+def check_amendment(principal: Principal, candidate: Candidate, amendment: Amendment) -> None:
+    """Raise ``Invalid`` or ``Excluded`` naming ``amendment.<field>``; no query for a plain approval."""
+    values = amendment.values
+    if not values:
+        return
+    errors: list[FieldError] = []
+    if "content" in values:
+        errors += check_content(values["content"], tier=candidate.tier, field="amendment.content")
+    errors += check_confidence(values.get("confidence"), field="amendment.confidence")
+    errors += check_valid_from(values.get("valid_from"), field="amendment.valid_from")
+    if len(values.get("supersedes", ())) > MAX_SUPERSEDES:
+        errors.append(FieldError("amendment.supersedes", f"Name at most {MAX_SUPERSEDES} memories."))
+    if candidate.corrects_id is not None and not candidate.has_replacement:
+        errors.append(FieldError("amendment", "This report brings no new wording, so there is nothing to amend."))
+    if errors:
+        raise Invalid("The amendment will not do.", errors=errors)
+    texts = {"content": values["content"]} if "content" in values else {}
+    texts |= scope_texts(values.get("scope", ScopeInput()))
+    screened(principal.workspace, {f"amendment.{name}": text for name, text in texts.items()})
+
+
+def amended_content(candidate: Candidate, amendment: Amendment) -> str:
+    return str(amendment.values.get("content", candidate.content))
+
+
+def build_statement(principal: Principal, candidate: Candidate, amendment: Amendment) -> Statement:
+    """What will be remembered, from a locked candidate. Raises ``Invalid`` for a retired type."""
+    values = amendment.values
+    type_ = _type(principal, candidate, values)
+    scope = _scope(principal, candidate, values)
+    content = amended_content(candidate, amendment)
+    return Statement(
+        content=content,
+        type=type_,
+        scope=scope,
+        audience_ids=tuple(candidate.audience_ids),
+        tier=candidate.tier,
+        confidence=values.get("confidence", _reported(candidate)),
+        valid_from=values.get("valid_from", candidate.valid_from),
+        fingerprint=fingerprint(content, type_id=type_.pk, scope=scope),
+        evidence=tuple(candidate.evidence.values_list("source_id", "quote")),
+    )
+
+
+def _type(principal: Principal, candidate: Candidate, values: dict[str, Any]) -> MemoryType:
+    if "type" in values:
+        return resolve_type(principal.workspace, values["type"], field="amendment.type")
+    if not candidate.type.is_active:
+        raise Invalid.field(
+            "amendment.type",
+            f"The type {candidate.type.slug} was retired after this was proposed. Amend it to a live type, or reject.",
+            code="retired_type",
+        )
+    return candidate.type
+
+
+def _scope(principal: Principal, candidate: Candidate, values: dict[str, Any]) -> Scope:
+    if "scope" not in values:
+        return Scope(candidate.firm, tuple(sorted(candidate.domain_ids)), tuple(sorted(candidate.repo_ids)))
+    asked: ScopeInput = values["scope"]
+    return scope_register(principal.workspace, firm=asked.firm, domains=asked.domains, repos=asked.repos).scope
+
+
+def _reported(candidate: Candidate) -> float | None:
+    """As reported, under the ceiling of the token that reported it."""
+    if candidate.confidence is None or candidate.origin_token is None:
+        return candidate.confidence
+    return min(candidate.confidence, candidate.origin_token.confidence_ceiling)
+
+
+def lock_targets(principal: Principal, candidate: Candidate, amendment: Amendment) -> list[Memory]:
+    """The memories to be replaced, locked in one order for everybody, each still in force.
+
+    Raises ``Conflict`` naming a target that something else replaced or retired meanwhile, and its successor.
+    """
+    if "supersedes" in amendment.values:
+        references = amendment.values["supersedes"]
+        ids = [memory.pk for memory in resolve_targets(principal, references, field="amendment.supersedes")]
+    else:
+        ids = list(candidate.supersedes)
+    if candidate.corrects_id is not None and candidate.corrects_id not in ids:
+        ids.append(candidate.corrects_id)
+    if not ids:
+        return []
+    rows = Memory.objects.filter(workspace=principal.workspace, pk__in=ids).select_related("type")
+    targets = list(rows.select_for_update(of=("self",)).order_by("pk"))
+    if not all(set(target.audience_ids) <= principal.audience_ids for target in targets):
+        raise Forbidden("This would replace a memory that you may not see.")
+    _require_in_force(targets)
+    return targets
+
+
+def _require_in_force(targets: Sequence[Memory]) -> None:
+    edges = Supersession.objects.live().full().filter(old__in=targets).select_related("new")
+    successors: dict[UUID, Memory] = {edge.old_id: edge.new for edge in edges}
+    for target in targets:
+        successor = successors.get(target.pk)
+        if successor is None and target.status != MemoryStatus.RETIRED:
+            continue
+        what = f"was replaced by {successor.label}" if successor else "was retired"
+        raise Conflict(
+            f"{target.label} {what} meanwhile. Amend what this supersedes, or reject it.",
+            code="target_not_in_force",
+            extra={
+                "target": {"id": str(target.pk), "number": target.label, "status": target.status},
+                "successor": {"id": str(successor.pk), "number": successor.label} if successor else None,
+            },
+        )
+
+
+def changes(
+    candidate: Candidate, statement: Statement, targets: Sequence[Memory]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the amendment changed, before and after, for the verdict."""
+    before = _shown(
+        content=candidate.content,
+        type_=candidate.type.slug,
+        scope=Scope(candidate.firm, tuple(sorted(candidate.domain_ids)), tuple(sorted(candidate.repo_ids))),
+        confidence=_reported(candidate),
+        valid_from=candidate.valid_from,
+        supersedes=[str(pk) for pk in sorted(candidate.supersedes)],
+    )
+    after = _shown(
+        content=statement.content,
+        type_=statement.type.slug,
+        scope=statement.scope,
+        confidence=statement.confidence,
+        valid_from=statement.valid_from,
+        supersedes=[str(target.pk) for target in sorted(targets, key=lambda row: row.pk)],
+    )
+    changed = [name for name, value in after.items() if before[name] != value]
+    return {name: before[name] for name in changed}, {name: after[name] for name in changed}
+
+
+def _shown(
+    *,
+    content: str,
+    type_: str,
+    scope: Scope,
+    confidence: float | None,
+    valid_from: datetime | None,
+    supersedes: list[str],
+) -> dict[str, Any]:
+    return {
+        "content": content,
+        "type": type_,
+        "firm": scope.firm,
+        "domain_ids": list(scope.domain_ids),
+        "repo_ids": list(scope.repo_ids),
+        "confidence": confidence,
+        "valid_from": valid_from.isoformat() if valid_from else None,
+        "supersedes": supersedes,
+    }

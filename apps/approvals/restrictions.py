@@ -1,0 +1,47 @@
+"""Restricting a source, and with it everything that came from it."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from apps.accounts.audit import audit_record
+from apps.accounts.models import Audience, Role
+from apps.accounts.principal import Principal
+from apps.candidates.models import Candidate
+from apps.core.errors import Conflict, NotFound
+from apps.memories.lifecycle import memory_audiences_add
+from apps.memories.models import Memory
+from apps.sources.models import Source
+
+
+@transaction.atomic
+def source_restrict(*, principal: Principal, source_id: int, audience_id: int) -> Source:
+    """Only this audience may see the source from now on, nor anything that was ever supported by it.
+
+    Raises ``Conflict`` when it has another audience: taking one off would show what was hidden.
+    """
+    principal.require_role(Role.CURATOR, to="restrict a source")
+    source = Source.objects.select_for_update().filter(workspace=principal.workspace, pk=source_id).first()
+    audience = Audience.objects.filter(workspace=principal.workspace, pk=audience_id).first()
+    if source is None or audience is None:
+        raise NotFound("There is no such source or audience.")
+    if source.audience_id == audience.pk:
+        return source
+    if source.audience_id is not None:
+        raise Conflict("This source is restricted to another audience already.")
+    Source.objects.filter(pk=source.pk).update(audience=audience)
+    source.audience = audience
+    for candidate in Candidate.objects.filter(evidence__source=source).distinct():
+        candidate.audience_ids = sorted({*candidate.audience_ids, audience.pk})
+        candidate.version += 1
+        candidate.save(update_fields=["audience_ids", "version", "updated_at"])
+    for memory in Memory.objects.filter(evidence__source=source).distinct():
+        memory_audiences_add(memory, [audience.pk])
+    audit_record(
+        principal,
+        "restrict",
+        subject_kind="source",
+        subject_id=source.pk,
+        after={"audience": audience.name},
+    )
+    return source

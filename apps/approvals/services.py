@@ -1,0 +1,383 @@
+"""Decisions. Single, bulk, REST, pages and import all come through these functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+
+from apps.accounts.audit import audit_record
+from apps.accounts.principal import Principal
+from apps.approvals import policy
+from apps.approvals.amendments import (
+    Amendment,
+    amended_content,
+    build_statement,
+    changes,
+    check_amendment,
+    lock_targets,
+)
+from apps.candidates.access import candidate_for
+from apps.candidates.corrections import open_reports, report_settled
+from apps.candidates.models import Candidate, CandidateStatus, CorrectionKind
+from apps.candidates.proposal import screened
+from apps.candidates.transitions import candidate_apply, require_transition, require_version
+from apps.core.clock import now
+from apps.core.errors import Conflict, Forbidden, Invalid, Unavailable
+from apps.core.screening import check_text
+from apps.memories.lifecycle import (
+    Statement,
+    edges_void,
+    edges_write,
+    memory_end,
+    memory_revive,
+    memory_write,
+)
+from apps.memories.lifecycle import require_transition as require_memory_transition
+from apps.memories.models import Action, Memory, MemoryStatus, SubjectKind, Supersession, Verdict
+from apps.memories.providers.base import Prepared, ProviderError
+from apps.memories.providers.registry import get_provider
+from apps.memories.selectors import memory_for
+from apps.memories.verdicts import verdict_record
+
+MAX_REASON = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Approved:
+    """``memory`` is the new one, or the retired one when a report without a replacement was approved."""
+
+    candidate: Candidate
+    memory: Memory
+
+
+def candidate_approve(
+    *,
+    principal: Principal,
+    candidate_id: UUID,
+    version: int,
+    amendment: Amendment | None = None,
+    note: str = "",
+    batch_id: UUID | None = None,
+    prepared: Prepared | None = None,
+) -> Approved:
+    """Let a statement into the memory, in one transaction over ledger and pool.
+
+    ``version`` is the one the reviewer looked at. Raises ``Forbidden`` for anybody but a reviewer who is not the
+    proposer, ``Stale``/``AlreadyDecided``/``Conflict`` when things moved on, ``Invalid``/``Excluded`` for an
+    amendment that will not do, ``Unavailable`` when it cannot be embedded or stored; the candidate then stays open.
+    """
+    amendment = amendment or Amendment()
+    candidate = _candidate_to_decide(principal, candidate_id, version, Action.APPROVE)
+    _require_second_person(principal, candidate)
+    check_amendment(principal, candidate, amendment)
+    note = _checked_reason(principal, note, required=False, field="note")
+    try:
+        # Embedding may be slow and may use the network, so it comes before the transaction.
+        if prepared is None and _brings_memory(candidate):
+            prepared = get_provider().prepare(amended_content(candidate, amendment))
+        with transaction.atomic():
+            return _approve_locked(principal, candidate_id, version, amendment, note, batch_id, prepared)
+    except ProviderError as error:
+        raise Unavailable(f"The candidate is still open. {error.message}", code="provider_unavailable") from error
+
+
+def _brings_memory(candidate: Candidate) -> bool:
+    return candidate.corrects_id is None or candidate.has_replacement
+
+
+def _candidate_to_decide(principal: Principal, candidate_id: UUID, version: int, action: Action) -> Candidate:
+    policy.require_reviewer(
+        principal, to=f"{action.value} a candidate", subject_kind="candidate", subject_id=candidate_id
+    )
+    candidate = candidate_for(principal, candidate_id)
+    _require_decidable(candidate, version, action)
+    return candidate
+
+
+def _require_decidable(candidate: Candidate, version: int, action: Action) -> None:
+    require_transition(candidate, action)
+    require_version(candidate, version)
+
+
+def _require_second_person(principal: Principal, candidate: Candidate) -> None:
+    try:
+        policy.second_person(principal, candidate)
+    except Forbidden as refusal:
+        policy.refuse(
+            principal, refusal, to="approve an own proposal", subject_kind="candidate", subject_id=candidate.pk
+        )
+
+
+def _approve_locked(
+    principal: Principal,
+    candidate_id: UUID,
+    version: int,
+    amendment: Amendment,
+    note: str,
+    batch_id: UUID | None,
+    prepared: Prepared | None,
+) -> Approved:
+    candidate = candidate_for(principal, candidate_id, lock=True)
+    _require_decidable(candidate, version, Action.APPROVE)
+    second = policy.second_person(principal, candidate)
+    at = now()
+    targets = lock_targets(principal, candidate, amendment)
+    statement = build_statement(principal, candidate, amendment) if prepared else None
+    if statement is not None:
+        _require_news(principal, statement)
+    before, after = changes(candidate, statement, targets) if statement else ({}, {})
+    verdict = candidate_apply(
+        candidate,
+        Action.APPROVE,
+        principal=principal,
+        at=at,
+        reason=note,
+        before=before,
+        after=after,
+        second_person=second,
+        batch_id=batch_id,
+    )
+    if statement is not None and prepared is not None:
+        memory = memory_write(statement, verdict=verdict, prepared=prepared, at=at)
+        _replace(principal, memory, targets, verdict, at=at)
+    else:
+        memory = targets[0]
+        _retire(principal, memory, verdict, stale=candidate.correction_kind == CorrectionKind.STALE, at=at)
+    _audit(principal, "approve", candidate, memory)
+    return Approved(candidate, memory)
+
+
+def _require_news(principal: Principal, statement: Statement) -> None:
+    twin = (
+        Memory.objects.of(principal.workspace)
+        .filter(fingerprint=statement.fingerprint, status__in=(MemoryStatus.ACTIVE, MemoryStatus.DISPUTED))
+        .first()
+    )
+    if twin is not None:
+        raise Conflict(
+            f"{twin.label} says the same already. Reject this one as known, or amend it.",
+            code="already_known",
+            extra={"memory": {"id": str(twin.pk), "number": twin.label}},
+        )
+
+
+def _replace(
+    principal: Principal, memory: Memory, targets: Sequence[Memory], verdict: Verdict, *, at: datetime
+) -> None:
+    if not targets:
+        return
+    edges_write(memory, targets, verdict=verdict, at=at)
+    Verdict.objects.bulk_create(
+        Verdict(
+            workspace_id=verdict.workspace_id,
+            subject_kind=SubjectKind.MEMORY,
+            subject_id=target.pk,
+            action=Action.SUPERSEDE,
+            reviewer=principal.user,
+            token=principal.token,
+            reviewer_name=principal.name,
+            reason=f"Replaced by {memory.label}.",
+            after={"status": target.status, "by": str(memory.pk)},
+            via=principal.via,
+            second_person=verdict.second_person,
+            request_id=principal.request_id,
+            batch_id=verdict.batch_id,
+            created_at=at,
+        )
+        for target in targets
+    )
+
+
+def _retire(principal: Principal, memory: Memory, verdict: Verdict, *, stale: bool, at: datetime) -> None:
+    before = {"status": memory.status}
+    memory_end(memory, at=at, stale=stale)
+    verdict_record(
+        principal,
+        Action.RETIRE,
+        subject_kind=SubjectKind.MEMORY,
+        subject_id=memory.pk,
+        at=at,
+        reason=verdict.reason or "A report about it was approved.",
+        before=before,
+        after={"status": memory.status, "stale": stale, "report": str(verdict.subject_id)},
+        batch_id=verdict.batch_id,
+    )
+
+
+def candidate_reject(
+    *, principal: Principal, candidate_id: UUID, version: int, reason: str, batch_id: UUID | None = None
+) -> Candidate:
+    """Turn a statement down, with a reason that its proposer gets to read. A report about a memory is dismissed."""
+    _candidate_to_decide(principal, candidate_id, version, Action.REJECT)
+    reason = _checked_reason(principal, reason)
+    with transaction.atomic():
+        candidate = candidate_for(principal, candidate_id, lock=True)
+        _require_decidable(candidate, version, Action.REJECT)
+        candidate_apply(candidate, Action.REJECT, principal=principal, at=now(), reason=reason, batch_id=batch_id)
+        report_settled(candidate)
+        _audit(principal, "reject", candidate)
+    return candidate
+
+
+def candidate_reopen(*, principal: Principal, candidate_id: UUID, version: int, reason: str) -> Candidate:
+    """Undo a decision. What an approval did is taken back: its memory retires, its edges are voided."""
+    _candidate_to_decide(principal, candidate_id, version, Action.REOPEN)
+    reason = _checked_reason(principal, reason)
+    try:
+        with transaction.atomic():
+            candidate = candidate_for(principal, candidate_id, lock=True)
+            _require_decidable(candidate, version, Action.REOPEN)
+            _require_no_twin(candidate)
+            return _reopen_locked(principal, candidate, reason)
+    except ProviderError as error:
+        raise Unavailable(f"Nothing was changed. {error.message}", code="provider_unavailable") from error
+
+
+def _reopen_locked(principal: Principal, candidate: Candidate, reason: str) -> Candidate:
+    at = now()
+    decision, was_approved = candidate.decision, candidate.status == CandidateStatus.APPROVED
+    assert decision is not None  # a constraint holds it  # noqa: S101
+    verdict = candidate_apply(candidate, Action.REOPEN, principal=principal, at=at, reason=reason)
+    if was_approved:
+        _take_back(principal, candidate, decision, verdict, at=at)
+    elif candidate.corrects_id is not None:
+        report_settled(candidate)
+    _audit(principal, "reopen", candidate)
+    return candidate
+
+
+def _require_no_twin(candidate: Candidate) -> None:
+    twins = Candidate.objects.open().filter(workspace=candidate.workspace_id, fingerprint=candidate.fingerprint)
+    twin = twins.exclude(pk=candidate.pk).first()
+    if twin is not None:
+        raise Conflict(
+            "The same statement is waiting for review again; decide about that one.",
+            code="duplicate",
+            extra={"duplicate_of": {"what": "candidate", "id": str(twin.pk)}},
+        )
+
+
+def _take_back(
+    principal: Principal, candidate: Candidate, decision: Verdict, verdict: Verdict, *, at: datetime
+) -> None:
+    memory = Memory.objects.select_for_update(of=("self",)).select_related("type").filter(verdict=decision).first()
+    if memory is None:
+        _take_back_report(principal, candidate, verdict, at=at)
+        return
+    edges = list(Supersession.objects.live().filter(verdict=decision))
+    if memory.retired_at is None:
+        before = memory.status
+        memory_end(memory, at=at, stale=False)
+        _memory_verdict(principal, Action.RETIRE, memory, before=before, reason=verdict.reason, at=at)
+    edges_void(edges, verdict=verdict, at=at, disputed=open_reports([edge.old_id for edge in edges]))
+
+
+def _take_back_report(principal: Principal, candidate: Candidate, verdict: Verdict, *, at: datetime) -> None:
+    """The report is open again, so the memory it had retired is in force and disputed."""
+    memory = (
+        Memory.objects.select_for_update(of=("self",)).select_related("type").filter(pk=candidate.corrects_id).first()
+    )
+    if memory is not None and memory.status == MemoryStatus.RETIRED:
+        memory_revive(memory, at=at, disputed=True)
+        _memory_verdict(principal, Action.RESTORE, memory, before=MemoryStatus.RETIRED, reason=verdict.reason, at=at)
+
+
+def memory_retire(*, principal: Principal, reference: str | UUID, reason: str) -> Memory:
+    """Stop believing a memory. What it had replaced does not come back by that."""
+    return _change_memory(principal, reference, reason, Action.RETIRE)
+
+
+def memory_restore(*, principal: Principal, reference: str | UUID, reason: str) -> Memory:
+    """Undo a retirement. Raises ``Conflict`` when that would put a second head beside what holds now."""
+    return _change_memory(principal, reference, reason, Action.RESTORE)
+
+
+def _change_memory(principal: Principal, reference: str | UUID, reason: str, action: Action) -> Memory:
+    policy.require_reviewer(principal, to=f"{action.value} a memory", subject_kind="memory", subject_id=reference)
+    memory_for(principal, reference)
+    reason = _checked_reason(principal, reason)
+    try:
+        with transaction.atomic():
+            memory = memory_for(principal, reference, lock=True)
+            require_memory_transition(memory, action)
+            before, at = memory.status, now()
+            if action is Action.RETIRE:
+                memory_end(memory, at=at, stale=False)
+            else:
+                _require_single_head(memory)
+                memory_revive(memory, at=at, disputed=bool(open_reports([memory.pk])))
+            _memory_verdict(principal, action, memory, before=before, reason=reason, at=at)
+    except ProviderError as error:
+        raise Unavailable(f"Nothing was changed. {error.message}", code="provider_unavailable") from error
+    return memory
+
+
+def _require_single_head(memory: Memory) -> None:
+    candidate = Candidate.objects.select_related("decision").get(pk=memory.verdict.subject_id)
+    if candidate.decision_id != memory.verdict_id or candidate.status != CandidateStatus.APPROVED:
+        raise Conflict(
+            f"The approval of {memory.label} was reopened. Approve its candidate again instead.",
+            code="approval_reopened",
+            extra={"candidate": str(candidate.pk)},
+        )
+    twin = (
+        Memory.objects.filter(workspace=memory.workspace_id, fingerprint=memory.fingerprint)
+        .filter(status__in=(MemoryStatus.ACTIVE, MemoryStatus.DISPUTED))
+        .exclude(pk=memory.pk)
+        .first()
+    )
+    if twin is not None:
+        raise Conflict(
+            f"{twin.label} says the same and is in force; {memory.label} would be a second head beside it.",
+            code="second_head",
+            extra={"memory": {"id": str(twin.pk), "number": twin.label}},
+        )
+
+
+def _memory_verdict(
+    principal: Principal, action: Action, memory: Memory, *, before: str, reason: str, at: datetime
+) -> None:
+    verdict_record(
+        principal,
+        action,
+        subject_kind=SubjectKind.MEMORY,
+        subject_id=memory.pk,
+        at=at,
+        reason=reason,
+        before={"status": before},
+        after={"status": memory.status},
+    )
+    audit_record(
+        principal,
+        action.value,
+        subject_kind="memory",
+        subject_id=memory.pk,
+        before={"status": before},
+        after={"status": memory.status},
+    )
+
+
+def _checked_reason(principal: Principal, reason: str, *, required: bool = True, field: str = "reason") -> str:
+    """Reasons are kept for good, so they are screened like any other text."""
+    if not reason and not required:
+        return ""
+    errors = check_text(reason, field=field, max_length=MAX_REASON)
+    if errors:
+        raise Invalid(f"The {field} will not do.", errors=errors)
+    screened(principal.workspace, {field: reason})
+    return reason.strip()
+
+
+def _audit(principal: Principal, verb: str, candidate: Candidate, memory: Memory | None = None) -> None:
+    after = {"status": candidate.status, "version": candidate.version}
+    audit_record(
+        principal,
+        verb,
+        subject_kind="candidate",
+        subject_id=candidate.pk,
+        after=after | ({"memory": str(memory.pk), "number": memory.label} if memory else {}),
+    )

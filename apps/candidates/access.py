@@ -1,0 +1,49 @@
+"""Look-up is authorisation: a candidate is fetched for somebody, with or without a lock, or it is not there."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.db.models import Q
+
+from apps.accounts.principal import Principal
+from apps.candidates.models import Candidate, CandidateQuerySet
+from apps.core.errors import NotFound
+
+
+def candidates_visible(principal: Principal) -> CandidateQuerySet:
+    """The whole queue for reviewers, as far as their audiences reach; their own candidates for everybody else."""
+    rows: CandidateQuerySet = Candidate.objects.filter(workspace=principal.workspace)
+    if principal.can_review:
+        return rows.visible_to(principal.audience_ids)
+    return rows.filter(own(principal))
+
+
+def own(principal: Principal) -> Q:
+    """Proposed by this principal, first or by joining."""
+    if principal.token is not None:
+        mine = Q(proposers__token=principal.token)
+    elif principal.user is not None:
+        mine = Q(proposers__user=principal.user)
+    else:
+        return Q(pk__in=[])
+    return Q(pk__in=Candidate.objects.filter(mine, workspace=principal.workspace).values("pk"))
+
+
+def candidate_for(principal: Principal, candidate_id: UUID, *, lock: bool = False) -> Candidate:
+    """Raises ``NotFound`` alike for what does not exist, belongs to another workspace, or may not be seen."""
+    rows = candidates_visible(principal).filter(pk=candidate_id)
+    if lock:
+        rows = rows.select_for_update(of=("self",))
+    candidate: Candidate | None = rows.select_related("type__category", "corrects").first()
+    if candidate is None:
+        raise NotFound("There is no such candidate.")
+    return candidate
+
+
+def is_proposer(principal: Principal, candidate: Candidate) -> bool:
+    """Whether this person proposed it, themselves or through a token that they own."""
+    if principal.user is None:
+        return candidate.proposers.filter(token=principal.token).exists()
+    mine = Q(user=principal.user) | Q(token__owner=principal.user)
+    return bool(candidate.proposers.filter(mine).exists())

@@ -1,0 +1,171 @@
+"""Reports that a memory is stale or wrong. A report disputes a memory mildly; only a reviewer decides about it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+
+from apps.accounts.principal import Principal
+from apps.candidates.models import OPEN, Candidate, CandidateStatus, CorrectionKind
+from apps.candidates.proposal import Proposal, ScopeInput, check_content, screened, source_flags, source_texts
+from apps.candidates.services import Proposed, Resolved, settle
+from apps.core.clock import now
+from apps.core.errors import FieldError, Invalid, TooMany
+from apps.core.screening import Flag, check_text
+from apps.memories.lifecycle import memory_dispute, require_transition
+from apps.memories.models import Action, Memory, SubjectKind
+from apps.memories.selectors import memory_for
+from apps.memories.verdicts import verdict_record
+from apps.scopes.scope import Scope
+from apps.sources.services import SourceInput, check_sources, sources_record
+
+MAX_REPORTS_PER_DAY = 20
+MAX_REASON = 2_000
+TRUST_WINDOW = timedelta(days=30)
+DISMISSALS_THAT_COST_TRUST = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """``kind`` is ``stale`` (it held once) or ``wrong`` (it never did)."""
+
+    kind: str
+    reason: str
+    sources: tuple[SourceInput, ...]
+    replacement: str = ""
+
+
+def memory_correct(*, principal: Principal, reference: str | UUID, report: Report) -> Proposed:
+    """Report a memory. It stays served, marked as disputed, until a reviewer decides.
+
+    One open report for a memory and an origin: a second answers with the first. Raises ``Invalid``, ``Excluded``,
+    ``NotFound``, ``Conflict`` for a memory no longer in force, ``TooMany`` past the day's reports.
+    """
+    principal.require_write()
+    memory = memory_for(principal, reference)
+    _check(report, memory)
+    flags = screened(principal.workspace, _texts(report))
+    with transaction.atomic():
+        memory = memory_for(principal, memory.pk, lock=True)
+        require_transition(memory, Action.CORRECT)
+        proposed = settle(principal, _resolve(principal, memory, report, flags))
+        if proposed.created:
+            _record(principal, memory, report, proposed.candidate)
+    return proposed
+
+
+def _check(report: Report, memory: Memory) -> None:
+    errors = check_text(report.reason, field="reason", max_length=MAX_REASON)
+    if report.kind not in CorrectionKind.values:
+        errors.append(FieldError("kind", f"Use one of: {', '.join(CorrectionKind.values)}."))
+    if report.replacement:
+        errors += check_content(report.replacement, tier=memory.tier, field="replacement")
+    errors += check_sources(report.sources)
+    if report.replacement.strip() == memory.content.strip():
+        errors.append(FieldError("replacement", "This says what the memory says already."))
+    if errors:
+        raise Invalid("The report will not do.", errors=errors)
+
+
+def _texts(report: Report) -> dict[str, str]:
+    texts = {"reason": report.reason} | source_texts(report.sources)
+    return texts | {"replacement": report.replacement} if report.replacement else texts
+
+
+def _resolve(principal: Principal, memory: Memory, report: Report, flags: list[Flag]) -> Resolved:
+    sources = tuple(sources_record(principal.workspace, report.sources))
+    content = report.replacement or report.reason
+    return Resolved(
+        proposal=Proposal(
+            content=content,
+            type=memory.type.slug,
+            scope=ScopeInput(),
+            sources=report.sources,
+            valid_from=None,
+            tier=memory.tier,
+        ),
+        type=memory.type,
+        scope=Scope(memory.firm, tuple(memory.domain_ids), tuple(memory.repo_ids)),
+        sources=sources,
+        targets=(memory,) if report.replacement else (),
+        flags=(*(flag.as_dict() for flag in flags), *source_flags(sources)),
+        fingerprint=_fingerprint(principal, memory),
+        corrects=memory,
+        correction_kind=report.kind,
+        correction_reason=report.reason,
+        has_replacement=bool(report.replacement),
+    )
+
+
+def _fingerprint(principal: Principal, memory: Memory) -> str:
+    """One open report for a memory and an origin, held by the same index as any open candidate."""
+    return hashlib.sha256(f"report\x1f{memory.pk}\x1f{principal.key}".encode()).hexdigest()
+
+
+def _record(principal: Principal, memory: Memory, report: Report, candidate: Candidate) -> None:
+    _require_reports_left(principal)
+    moment = now()
+    verdict_record(
+        principal,
+        Action.CORRECT,
+        subject_kind=SubjectKind.MEMORY,
+        subject_id=memory.pk,
+        at=moment,
+        reason=report.reason,
+        before={"status": memory.status},
+        after={"candidate": str(candidate.pk), "kind": report.kind},
+    )
+    if _trusted(principal):
+        memory_dispute(memory, disputed=True, at=moment)
+
+
+def _require_reports_left(principal: Principal) -> None:
+    """Counted after the new one is in, under the memory's lock; the transaction takes it out again when refused."""
+    if not settings.FIRM_MEMORY_THROTTLE:
+        return
+    since = now() - timedelta(days=1)
+    made = Candidate.objects.filter(
+        workspace=principal.workspace,
+        corrects__isnull=False,
+        origin_token=principal.token,
+        origin_user=principal.user,
+        created_at__gt=since,
+    )
+    if made.count() > MAX_REPORTS_PER_DAY:
+        raise TooMany(
+            f"You have made {MAX_REPORTS_PER_DAY} reports within a day. Make further ones tomorrow.",
+            code="too_many_reports",
+        )
+
+
+def _trusted(principal: Principal) -> bool:
+    """Whether this origin's reports still dispute a memory at once; dismissed ones count against it."""
+    recent = Candidate.objects.filter(
+        workspace=principal.workspace,
+        corrects__isnull=False,
+        origin_token=principal.token,
+        origin_user=principal.user,
+        updated_at__gt=now() - TRUST_WINDOW,
+    )
+    dismissed = recent.filter(status=CandidateStatus.REJECTED).count()
+    upheld = recent.filter(status=CandidateStatus.APPROVED).count()
+    return dismissed - upheld < DISMISSALS_THAT_COST_TRUST
+
+
+def open_reports(memory_ids: list[UUID]) -> frozenset[UUID]:
+    """Which of these memories somebody has reported and nobody has decided about."""
+    rows = Candidate.objects.filter(corrects__in=memory_ids, status__in=OPEN)
+    return frozenset(rows.values_list("corrects_id", flat=True))
+
+
+def report_settled(candidate: Candidate) -> None:
+    """When a report closes without effect, its memory is active again unless another report is open."""
+    if candidate.corrects_id is None:
+        return
+    memory = Memory.objects.select_for_update().select_related("type").get(pk=candidate.corrects_id)
+    memory_dispute(memory, disputed=bool(open_reports([memory.pk])), at=now())

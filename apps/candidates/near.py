@@ -1,0 +1,200 @@
+"""What a candidate is near to, among memories in force and open candidates. Shown to people; decides nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from apps.candidates.models import OPEN, Candidate
+from apps.core.clock import now
+from apps.memories.providers.base import PoolQuery, Vector
+from apps.memories.providers.registry import get_provider
+from apps.retrieval.terms import any_of, rarest_terms
+
+MAX_NEAR = 5
+MIN_SHARED_WORDS = 0.35  # Sørensen–Dice over stemmed words
+MIN_COSINE = 0.72
+_TERMS = 12
+_PRESELECTED = 20
+_COMPARED_CHARACTERS = 4_000
+_MAX_ACRONYM_NDOC = 20
+
+_ACRONYM = re.compile(r"\b[A-Z][A-Z0-9]{1,9}\b")
+_COMMON_ACRONYMS = frozenset(
+    [
+        "AND",
+        "API",
+        "CD",
+        "CI",
+        "CPU",
+        "CSS",
+        "DB",
+        "HTML",
+        "HTTP",
+        "HTTPS",
+        "ID",
+        "JSON",
+        "MR",
+        "NOT",
+        "OK",
+        "OR",
+        "OS",
+        "PR",
+        "QA",
+        "RAM",
+        "SDK",
+        "SQL",
+        "SSH",
+        "TLS",
+        "UI",
+        "URL",
+        "UTC",
+        "UUID",
+        "XML",
+        "YAML",
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    what: str  # memory | candidate
+    id: UUID
+    similarity: float
+    how: str  # words | term | vector
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "what": self.what,
+            "id": str(self.id),
+            "similarity": round(self.similarity, 3),
+            "how": self.how,
+        }
+
+
+def near_by_text(candidate: Candidate) -> list[dict[str, Any]]:
+    """Share of stemmed words in common, and rare acronyms in common, however else they are explained."""
+    terms = rarest_terms(candidate.workspace_id, candidate.content, limit=_TERMS)
+    if not terms:
+        return []
+    rare_words = {term.word for term in terms if term.ndoc <= _MAX_ACRONYM_NDOC}
+    acronyms = {name for name in _acronyms(candidate.content) if name.lower() in rare_words}
+    found = [
+        near
+        for what, row_id, shared, content in _share_words(candidate, any_of(terms))
+        if (near := _judge(what, row_id, float(shared), content, acronyms)) is not None
+    ]
+    return [near.as_dict() for near in _best(found)]
+
+
+def _judge(what: str, row_id: UUID, shared: float, content: str, acronyms: set[str]) -> Near | None:
+    if acronyms & _acronyms(content):
+        return Near(what, row_id, max(shared, MIN_SHARED_WORDS), "term")
+    return Near(what, row_id, shared, "words") if shared >= MIN_SHARED_WORDS else None
+
+
+def _acronyms(text: str) -> set[str]:
+    return set(_ACRONYM.findall(text[:_COMPARED_CHARACTERS])) - _COMMON_ACRONYMS
+
+
+_SHARED_WORDS = """
+WITH asked AS (SELECT tsvector_to_array(to_tsvector('pg_catalog.english', %(text)s)) AS words),
+matched AS (
+    (SELECT 'memory' AS what, id, left(content, %(cut)s) AS content FROM memories_memory
+     WHERE workspace_id = %(workspace)s AND status IN ('active', 'disputed') AND search_vector @@ %(query)s::tsquery
+     ORDER BY ts_rank(search_vector, %(query)s::tsquery) DESC, id LIMIT %(limit)s)
+    UNION ALL
+    (SELECT 'candidate', id, left(content, %(cut)s) FROM candidates_candidate
+     WHERE workspace_id = %(workspace)s AND status = ANY(%(open)s) AND id <> %(self)s
+       AND search_vector @@ %(query)s::tsquery
+     ORDER BY ts_rank(search_vector, %(query)s::tsquery) DESC, id LIMIT %(limit)s)
+),
+worded AS (
+    SELECT what, id, content, tsvector_to_array(to_tsvector('pg_catalog.english', content)) AS words FROM matched
+)
+SELECT what, id,
+    2.0 * cardinality(ARRAY(SELECT unnest(worded.words) INTERSECT SELECT unnest(asked.words)))
+        / greatest(cardinality(worded.words) + cardinality(asked.words), 1),
+    content
+FROM worded, asked
+"""
+
+
+def _share_words(candidate: Candidate, query: str) -> list[tuple[str, UUID, float, str]]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _SHARED_WORDS,
+            {
+                "text": candidate.content[:_COMPARED_CHARACTERS],
+                "cut": _COMPARED_CHARACTERS,
+                "workspace": candidate.workspace_id,
+                "query": query,
+                "open": list(OPEN),
+                "self": candidate.pk,
+                "limit": _PRESELECTED,
+            },
+        )
+        return list(cursor.fetchall())
+
+
+def near_by_vector(candidate: Candidate, vector: Vector) -> list[Near]:
+    """Cosine similarity to memories in force and to open candidates that the worker has embedded."""
+    hits = get_provider().search(
+        PoolQuery(
+            vector=vector,
+            workspace=candidate.workspace_id,
+            now=now(),
+            everything=True,
+            audiences=_all_audiences(candidate.workspace_id),
+            limit=MAX_NEAR,
+        )
+    )
+    near = [Near("memory", hit.memory_id, hit.score, "vector") for hit in hits if hit.score >= MIN_COSINE]
+    return near + [row for row in _open_candidates_near(candidate, vector) if row.similarity >= MIN_COSINE]
+
+
+def _all_audiences(workspace_id: int) -> frozenset[int]:
+    """The worker looks at everything; who reads the list is shown only what they may see."""
+    from apps.accounts.models import Audience
+
+    return frozenset(Audience.objects.filter(workspace=workspace_id).values_list("pk", flat=True))
+
+
+def _open_candidates_near(candidate: Candidate, vector: Vector) -> list[Near]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            SELECT id, greatest(0, 1 - (vector <=> %(vector)s::vector)) FROM candidates_candidate
+            WHERE workspace_id = %(workspace)s AND status = ANY(%(open)s) AND id <> %(self)s
+              AND vector IS NOT NULL AND vector_dims(vector) = %(dimensions)s
+            ORDER BY vector <=> %(vector)s::vector, id LIMIT %(limit)s
+            """,
+            {
+                "vector": "[" + ",".join(map(repr, vector)) + "]",
+                "workspace": candidate.workspace_id,
+                "open": list(OPEN),
+                "self": candidate.pk,
+                "dimensions": len(vector),
+                "limit": MAX_NEAR,
+            },
+        )
+        return [Near("candidate", row_id, similarity, "vector") for row_id, similarity in cursor.fetchall()]
+
+
+def merged(known: Iterable[dict[str, Any]], found: Sequence[Near]) -> list[dict[str, Any]]:
+    """What text found and what vectors found, each once, with the higher similarity."""
+    earlier = [Near(row["what"], UUID(row["id"]), row["similarity"], row["how"]) for row in known]
+    return [near.as_dict() for near in _best([*earlier, *found])]
+
+
+def _best(found: Iterable[Near]) -> list[Near]:
+    best: dict[UUID, Near] = {}
+    for near in found:
+        if near.id not in best or near.similarity > best[near.id].similarity:
+            best[near.id] = near
+    return sorted(best.values(), key=lambda near: (-near.similarity, str(near.id)))[:MAX_NEAR]

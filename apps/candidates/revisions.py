@@ -1,0 +1,195 @@
+"""What a proposer may still do with a proposal that nobody has decided: word it anew, or take it back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from apps.accounts.principal import Principal
+from apps.candidates.access import candidate_for, is_proposer
+from apps.candidates.corrections import report_settled
+from apps.candidates.models import OPEN, Candidate, CandidateStatus
+from apps.candidates.proposal import (
+    MAX_SUPERSEDES,
+    ScopeInput,
+    check_confidence,
+    check_content,
+    check_valid_from,
+    memory_ids,
+    require_within_limits,
+    resolve_targets,
+    scope_flags,
+    scope_texts,
+    screened,
+    source_texts,
+    target_flags,
+)
+from apps.candidates.services import evidence_add, gate, look_for_near, new_sources
+from apps.candidates.transitions import candidate_apply, require_transition, require_version
+from apps.core.clock import now
+from apps.core.errors import Conflict, FieldError, Forbidden, Invalid
+from apps.memories.fingerprints import fingerprint
+from apps.memories.models import Action
+from apps.scopes.scope import Scope
+from apps.scopes.services import scope_register
+from apps.sources.services import SourceInput, check_sources, sources_record
+from apps.taxonomy.selectors import resolve_type
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """New values by name of field; what is absent stays. ``sources`` are added to those it has."""
+
+    values: dict[str, Any]
+
+    ALLOWED = frozenset({"content", "type", "scope", "confidence", "valid_from", "supersedes", "sources"})
+
+
+@transaction.atomic
+def candidate_withdraw(*, principal: Principal, candidate_id: UUID, version: int) -> Candidate:
+    """Take an open proposal back. Raises ``Forbidden`` for others' and for those that others proposed too."""
+    candidate = _own_open_candidate(principal, candidate_id, version, Action.WITHDRAW)
+    candidate_apply(candidate, Action.WITHDRAW, principal=principal, at=now())
+    report_settled(candidate)
+    return candidate
+
+
+def candidate_revise(*, principal: Principal, candidate_id: UUID, version: int, revision: Revision) -> Candidate:
+    """Word an open proposal anew. It goes through screening and the gate again, as any proposal."""
+    principal.require_write()
+    values = revision.values
+    if not values:
+        raise Invalid("Name at least one field to revise.", errors=[FieldError("content", "Nothing is revised.")])
+    candidate = candidate_for(principal, candidate_id)
+    _check(values, candidate)
+    flags = [flag.as_dict() for flag in screened(principal.workspace, _texts(values))]
+    with transaction.atomic():
+        candidate = _own_open_candidate(principal, candidate_id, version, Action.REVISE)
+        before = _revisable(candidate)
+        _change(principal, candidate, values, flags)
+        status, why = gate(candidate.type, candidate.confidence, principal.confidence_ceiling)
+        candidate_apply(
+            candidate,
+            Action.REVISE,
+            principal=principal,
+            at=now(),
+            to=status,
+            status_reason=why,
+            before=before,
+            after=_revisable(candidate),
+        )
+        look_for_near(candidate)
+    return candidate
+
+
+def _own_open_candidate(principal: Principal, candidate_id: UUID, version: int, action: Action) -> Candidate:
+    principal.require_write()
+    candidate = candidate_for(principal, candidate_id, lock=True)
+    if not is_proposer(principal, candidate):
+        raise Forbidden(f"Only its proposer may have a proposal {action.label.lower()}.")
+    require_version(candidate, version)
+    require_transition(candidate, action)
+    if candidate.proposers.count() > 1:
+        raise Forbidden("Others have proposed the same statement since; only a reviewer decides about it now.")
+    return candidate
+
+
+def _check(values: dict[str, Any], candidate: Candidate) -> None:
+    errors: list[FieldError] = []
+    if "content" in values:
+        errors += check_content(values["content"], tier=candidate.tier)
+    if "confidence" in values:
+        errors += check_confidence(values["confidence"])
+    if "valid_from" in values:
+        errors += check_valid_from(values["valid_from"])
+    if "sources" in values:
+        errors += check_sources(values["sources"])
+    if len(values.get("supersedes", ())) > MAX_SUPERSEDES:
+        errors.append(FieldError("supersedes", f"Name at most {MAX_SUPERSEDES} memories."))
+    if candidate.corrects_id and {"type", "scope", "supersedes"} & set(values):
+        errors.append(FieldError("type", "A report keeps the type, scope and target of the memory it is about."))
+    if errors:
+        raise Invalid("The revision will not do.", errors=errors)
+
+
+def _texts(values: dict[str, Any]) -> dict[str, str]:
+    texts = {"content": values["content"]} if "content" in values else {}
+    return texts | scope_texts(values.get("scope", ScopeInput())) | source_texts(values.get("sources", ()))
+
+
+def _change(principal: Principal, candidate: Candidate, values: dict[str, Any], flags: list[dict[str, Any]]) -> None:
+    """Apply checked values to a locked candidate and save them; status and version follow separately."""
+    kept = [flag for flag in candidate.flags if not _replaced(flag["field"], values)]
+    if "content" in values:
+        candidate.content = values["content"]
+    if "type" in values:
+        candidate.type = resolve_type(principal.workspace, values["type"])
+    if "scope" in values:
+        flags = flags + _change_scope(principal, candidate, values["scope"])
+    if "supersedes" in values:
+        targets = resolve_targets(principal, values["supersedes"])
+        candidate.supersedes = memory_ids(targets)
+        flags = flags + target_flags(targets)
+    if "sources" in values:
+        _add_sources(principal, candidate, values["sources"])
+    candidate.confidence = values.get("confidence", candidate.confidence)
+    candidate.valid_from = values.get("valid_from", candidate.valid_from)
+    candidate.flags = kept + flags
+    candidate.vector = None
+    _move_fingerprint(candidate)
+    candidate.save()
+
+
+def _replaced(field: str, values: dict[str, Any]) -> bool:
+    return field.split(".")[0].split("[")[0] in values.keys() - {"sources"}
+
+
+def _change_scope(principal: Principal, candidate: Candidate, scope: ScopeInput) -> list[dict[str, Any]]:
+    registered = scope_register(principal.workspace, firm=scope.firm, domains=scope.domains, repos=scope.repos)
+    require_within_limits(principal, registered.scope)
+    candidate.firm = registered.scope.firm
+    candidate.domain_ids = list(registered.scope.domain_ids)
+    candidate.repo_ids = list(registered.scope.repo_ids)
+    return scope_flags(registered)
+
+
+def _add_sources(principal: Principal, candidate: Candidate, sources: tuple[SourceInput, ...]) -> None:
+    added = new_sources(candidate, sources_record(principal.workspace, sources))
+    evidence_add(candidate, added)
+    restricted = {source.audience_id for source, _ in added if source.audience_id is not None}
+    candidate.audience_ids = sorted({*candidate.audience_ids, *restricted})
+
+
+def _move_fingerprint(candidate: Candidate) -> None:
+    """A revision cannot become what is already waiting, nor slip past a rejection by a detour."""
+    if candidate.corrects_id is not None:
+        return
+    scope = Scope(candidate.firm, tuple(sorted(candidate.domain_ids)), tuple(sorted(candidate.repo_ids)))
+    candidate.fingerprint = fingerprint(candidate.content, type_id=candidate.type_id, scope=scope)
+    twins = Candidate.objects.filter(workspace=candidate.workspace_id, fingerprint=candidate.fingerprint)
+    twin = twins.exclude(pk=candidate.pk).exclude(status=CandidateStatus.WITHDRAWN).order_by("-created_at").first()
+    if twin is not None:
+        state = "waiting for review" if twin.status in OPEN else twin.status
+        raise Conflict(
+            f"This is now the same statement as one that is already {state}.",
+            code="duplicate",
+            extra={"duplicate_of": {"what": "candidate", "id": str(twin.pk)}, "status": twin.status},
+        )
+
+
+def _revisable(candidate: Candidate) -> dict[str, Any]:
+    moment: datetime | None = candidate.valid_from
+    return {
+        "content": candidate.content,
+        "type": candidate.type.slug,
+        "firm": candidate.firm,
+        "domain_ids": candidate.domain_ids,
+        "repo_ids": candidate.repo_ids,
+        "confidence": candidate.confidence,
+        "valid_from": moment.isoformat() if moment else None,
+        "supersedes": [str(pk) for pk in candidate.supersedes],
+    }

@@ -1,0 +1,376 @@
+"""Every write to the queue short of a decision: propose, join, revise, withdraw, report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F
+from django_q.tasks import async_task
+
+from apps.accounts.audit import audit_record
+from apps.accounts.principal import Principal
+from apps.candidates.models import OPEN, Candidate, CandidateEvidence, CandidateStatus, Proposer
+from apps.candidates.near import near_by_text
+from apps.candidates.proposal import (
+    Proposal,
+    ScopeInput,
+    check_proposal,
+    memory_ids,
+    require_within_limits,
+    resolve_targets,
+    scope_flags,
+    screened,
+    source_flags,
+    target_flags,
+    texts_of,
+)
+from apps.candidates.transitions import candidate_move
+from apps.core.clock import now
+from apps.core.errors import TooMany, Unavailable
+from apps.memories.fingerprints import fingerprint
+from apps.memories.models import Action, Memory, MemoryStatus, Verdict
+from apps.scopes.scope import ResolvedScope, Scope
+from apps.scopes.services import scope_register
+from apps.sources.models import Source
+from apps.sources.services import SourceInput, sources_record
+from apps.taxonomy.models import MemoryType
+from apps.taxonomy.selectors import resolve_type
+
+MAX_OPEN_PER_ORIGIN = 200
+REOPEN_AFTER = timedelta(days=30)
+_ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    what: str  # memory | candidate
+    id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """What became of a proposal. ``created`` is false when it joined, reopened or was decided before."""
+
+    candidate: Candidate
+    created: bool
+    status: str
+    reason: str
+    duplicate_of: Duplicate | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A proposal with its names turned into rows."""
+
+    proposal: Proposal
+    type: MemoryType
+    scope: Scope
+    sources: tuple[tuple[Source, SourceInput], ...]
+    targets: tuple[Memory, ...]
+    flags: tuple[dict[str, Any], ...]
+    fingerprint: str
+    corrects: Memory | None = None
+    correction_kind: str = ""
+    correction_reason: str = ""
+    has_replacement: bool = False
+
+    @property
+    def audience_ids(self) -> set[int]:
+        """What came from a restricted source is restricted to the same audience, and so is what it replaces."""
+        restricted = {source.audience_id for source, _ in self.sources if source.audience_id is not None}
+        if self.corrects is not None:
+            restricted.update(self.corrects.audience_ids)
+        return restricted
+
+
+def candidate_propose(*, principal: Principal, proposal: Proposal) -> Proposed:
+    """Put a statement into the queue, or say what became of the same one before.
+
+    Raises ``Invalid`` or ``Excluded`` naming the field, ``Forbidden`` outside the token's limits, ``TooMany``
+    when too much of this origin is waiting already.
+    """
+    principal.require_write()
+    check_proposal(proposal)
+    flags = [flag.as_dict() for flag in screened(principal.workspace, texts_of(proposal))]
+    with transaction.atomic():
+        resolved = _resolve(principal, proposal, flags)
+        return settle(principal, resolved)
+
+
+def _resolve(principal: Principal, proposal: Proposal, flags: Sequence[dict[str, Any]]) -> Resolved:
+    workspace = principal.workspace
+    type_ = resolve_type(workspace, proposal.type)
+    targets = resolve_targets(principal, proposal.supersedes)
+    registered = _register_scope(principal, proposal.scope)
+    sources = sources_record(workspace, proposal.sources)
+    return Resolved(
+        proposal=proposal,
+        type=type_,
+        scope=registered.scope,
+        sources=tuple(sources),
+        targets=tuple(targets),
+        flags=(*flags, *scope_flags(registered), *target_flags(targets), *source_flags(sources)),
+        fingerprint=fingerprint(proposal.content, type_id=type_.pk, scope=registered.scope),
+    )
+
+
+def _register_scope(principal: Principal, scope: ScopeInput) -> ResolvedScope:
+    registered = scope_register(principal.workspace, firm=scope.firm, domains=scope.domains, repos=scope.repos)
+    require_within_limits(principal, registered.scope)
+    return registered
+
+
+def settle(principal: Principal, resolved: Resolved) -> Proposed:
+    """Join the open candidate, answer with an earlier decision, or queue a new one.
+
+    Another request may do the same at this moment: the unique index decides who inserts, the others look again.
+    """
+    for _ in range(_ATTEMPTS):
+        earlier = _earlier(principal, resolved)
+        if earlier is not None:
+            return _answer_earlier(principal, resolved, earlier)
+        known = _known_memory(principal, resolved)
+        if known is not None:
+            return known
+        candidate = _insert(principal, resolved)
+        if candidate is not None:
+            reason = candidate.status_reason
+            return Proposed(candidate, True, candidate.status, reason)
+    raise Unavailable("The same statement is being proposed many times at once. Try again in a moment.")
+
+
+def _earlier(principal: Principal, resolved: Resolved) -> Candidate | None:
+    """The same statement as proposed before: the open one, else the one decided last. Locked."""
+    rows = (
+        Candidate.objects.filter(workspace=principal.workspace, fingerprint=resolved.fingerprint)
+        .exclude(status=CandidateStatus.WITHDRAWN)
+        .select_for_update(of=("self",))
+        .select_related("type")
+        .order_by("-created_at")
+    )
+    found = list(rows[:20])
+    return next((row for row in found if row.is_open), found[0] if found else None)
+
+
+def _answer_earlier(principal: Principal, resolved: Resolved, earlier: Candidate) -> Proposed:
+    if earlier.is_open:
+        return _join(principal, resolved, earlier)
+    if earlier.status == CandidateStatus.REJECTED:
+        return _answer_rejected(principal, resolved, earlier)
+    return _answer_approved(principal, resolved, earlier)
+
+
+def _join(principal: Principal, resolved: Resolved, candidate: Candidate) -> Proposed:
+    changed = _add_support(principal, resolved, candidate)
+    candidate.seen_count = F("seen_count") + 1
+    if changed:
+        candidate.version += 1
+    candidate.save(update_fields=["seen_count", "version", "flags", "audience_ids", "updated_at"])
+    candidate.refresh_from_db(fields=["seen_count"])
+    reason = "The same statement is already waiting for review; your source was added to it."
+    if not changed:
+        reason = "The same statement, with this source, is already waiting for review."
+    return Proposed(candidate, False, candidate.status, reason, Duplicate("candidate", candidate.pk))
+
+
+def _add_support(principal: Principal, resolved: Resolved, candidate: Candidate) -> bool:
+    """Add sources and proposer that are new to a locked candidate. Whether anything was."""
+    new = new_sources(candidate, resolved.sources)
+    evidence_add(candidate, new)
+    joined = not candidate.proposers.filter(token=principal.token, user=principal.user).exists()
+    if joined:
+        proposer_add(principal, candidate)
+    audiences = sorted({*candidate.audience_ids, *resolved.audience_ids})
+    flags = candidate.flags + [flag for flag in resolved.flags if flag not in candidate.flags]
+    changed = bool(new) or joined or audiences != sorted(candidate.audience_ids) or flags != candidate.flags
+    candidate.audience_ids, candidate.flags = audiences, flags
+    return changed
+
+
+def new_sources(
+    candidate: Candidate, sources: Sequence[tuple[Source, SourceInput]]
+) -> list[tuple[Source, SourceInput]]:
+    known = set(candidate.evidence.values_list("source_id", flat=True))
+    return [(source, given) for source, given in sources if source.pk not in known]
+
+
+def _answer_rejected(principal: Principal, resolved: Resolved, candidate: Candidate) -> Proposed:
+    """An earlier rejection stands, unless a source not seen before gives a reason to look again."""
+    if _may_reopen(resolved, candidate):
+        return _reopen_for_new_source(principal, resolved, candidate)
+    verdict = candidate.decision
+    assert verdict is not None  # a constraint holds it  # noqa: S101
+    reason = f"{verdict.reviewer_name} rejected the same statement on {verdict.created_at:%Y-%m-%d}: {verdict.reason}"
+    return Proposed(candidate, False, candidate.status, reason, Duplicate("candidate", candidate.pk))
+
+
+def _may_reopen(resolved: Resolved, candidate: Candidate) -> bool:
+    """At most once in 30 days, and never after a second rejection, until a reviewer reopens it."""
+    if not new_sources(candidate, resolved.sources):
+        return False
+    if candidate.reopened_at is not None and now() - candidate.reopened_at < REOPEN_AFTER:
+        return False
+    return _rejections_in_a_row(candidate) < 2
+
+
+def _rejections_in_a_row(candidate: Candidate) -> int:
+    """Since a reviewer last reopened it."""
+    rows = Verdict.objects.filter(subject_id=candidate.pk, action__in=(Action.REJECT, Action.REOPEN))
+    actions = list(rows.order_by("-created_at").values_list("action", flat=True)[:2])
+    return next((at for at, action in enumerate(actions) if action == Action.REOPEN), len(actions))
+
+
+def _reopen_for_new_source(principal: Principal, resolved: Resolved, candidate: Candidate) -> Proposed:
+    moment = now()
+    _add_support(principal, resolved, candidate)
+    status, why = gate(resolved.type, candidate.confidence, principal.confidence_ceiling)
+    candidate_move(candidate, status, why or "A source not seen before reopened it after a rejection.")
+    candidate.reopened_at = moment
+    candidate.save()
+    audit_record(
+        principal,
+        "reopen by a new source",
+        subject_kind="candidate",
+        subject_id=candidate.pk,
+        before={"status": CandidateStatus.REJECTED},
+        after={"status": status},
+    )
+    look_for_near(candidate)
+    return Proposed(candidate, False, candidate.status, candidate.status_reason, Duplicate("candidate", candidate.pk))
+
+
+def _answer_approved(principal: Principal, resolved: Resolved, candidate: Candidate) -> Proposed:
+    """Known already. What was replaced or retired since does not come back by being said again."""
+    memory = Memory.objects.filter(verdict__subject_id=candidate.pk).order_by("-number").first()
+    if memory is None:  # an approved report without a replacement
+        reason = "The same report was approved before."
+        return Proposed(candidate, False, candidate.status, reason, Duplicate("candidate", candidate.pk))
+    return _already_known(candidate, memory)
+
+
+def _already_known(candidate: Candidate, memory: Memory) -> Proposed:
+    reason = f"This is already known as {memory.label}"
+    if memory.status in (MemoryStatus.SUPERSEDED, MemoryStatus.RETIRED):
+        reason += f", which is {memory.status}. Say what changed, in other words, if it holds again"
+    return Proposed(candidate, False, CandidateStatus.APPROVED, f"{reason}.", Duplicate("memory", memory.pk))
+
+
+def _known_memory(principal: Principal, resolved: Resolved) -> Proposed | None:
+    """A memory that says the same though its own candidate was worded otherwise before it was amended."""
+    rows = Memory.objects.of(principal.workspace).visible_to(principal.audience_ids).select_related("verdict")
+    memory = rows.filter(fingerprint=resolved.fingerprint).order_by("-number").first()
+    if memory is None or resolved.corrects is not None:
+        return None
+    return _already_known(Candidate.objects.get(pk=memory.verdict.subject_id), memory)
+
+
+def _insert(principal: Principal, resolved: Resolved) -> Candidate | None:
+    """Queue a new candidate; ``None`` when another request put the same one there first."""
+    _require_room(principal)
+    candidate = _build(principal, resolved)
+    Candidate.objects.bulk_create([candidate], ignore_conflicts=True)
+    if not Candidate.objects.filter(pk=candidate.pk).exists():
+        return None
+    evidence_add(candidate, resolved.sources)
+    proposer_add(principal, candidate)
+    audit_record(principal, "propose", subject_kind="candidate", subject_id=candidate.pk, after=_summary(candidate))
+    look_for_near(candidate)
+    return candidate
+
+
+def _build(principal: Principal, resolved: Resolved) -> Candidate:
+    proposal = resolved.proposal
+    status, why = gate(resolved.type, proposal.confidence, principal.confidence_ceiling)
+    return Candidate(
+        workspace=principal.workspace,
+        content=proposal.content,
+        type=resolved.type,
+        firm=resolved.scope.firm,
+        domain_ids=list(resolved.scope.domain_ids),
+        repo_ids=list(resolved.scope.repo_ids),
+        audience_ids=sorted(resolved.audience_ids),
+        tier=proposal.tier,
+        confidence=proposal.confidence,
+        valid_from=proposal.valid_from,
+        status=status,
+        status_reason=why,
+        fingerprint=resolved.fingerprint,
+        origin_token=principal.token,
+        origin_user=principal.user,
+        origin_name=principal.name,
+        supersedes=memory_ids(resolved.targets),
+        corrects=resolved.corrects,
+        correction_kind=resolved.correction_kind,
+        correction_reason=resolved.correction_reason,
+        has_replacement=resolved.has_replacement,
+        flags=list(resolved.flags),
+        created_at=now(),
+    )
+
+
+def gate(type_: MemoryType, confidence: float | None, ceiling: float) -> tuple[CandidateStatus, str]:
+    """Pending, or quarantined with the reason as a sentence. Absent confidence counts as the ceiling."""
+    counted = effective_confidence(confidence, ceiling)
+    if counted >= type_.min_confidence:
+        return CandidateStatus.PENDING, ""
+    why = f"Its confidence of {counted:.2g} is below the {type_.min_confidence:.2g} that {type_.slug} asks for."
+    return CandidateStatus.QUARANTINED, why
+
+
+def effective_confidence(confidence: float | None, ceiling: float) -> float:
+    return ceiling if confidence is None else min(confidence, ceiling)
+
+
+def _require_room(principal: Principal) -> None:
+    if not settings.FIRM_MEMORY_THROTTLE:
+        return
+    rows = Candidate.objects.filter(
+        workspace=principal.workspace,
+        status__in=OPEN,
+        origin_token=principal.token,
+        origin_user=principal.user,
+    )
+    if rows[:MAX_OPEN_PER_ORIGIN].count() >= MAX_OPEN_PER_ORIGIN:
+        raise TooMany(
+            f"{MAX_OPEN_PER_ORIGIN} of your proposals are waiting for review already. Wait until some are decided, "
+            "or withdraw some.",
+            code="queue_full",
+        )
+
+
+def evidence_add(candidate: Candidate, sources: Sequence[tuple[Source, SourceInput]]) -> None:
+    CandidateEvidence.objects.bulk_create(
+        CandidateEvidence(
+            candidate=candidate, source=source, workspace_id=candidate.workspace_id, quote=given.quote.strip()
+        )
+        for source, given in sources
+    )
+
+
+def proposer_add(principal: Principal, candidate: Candidate) -> None:
+    Proposer.objects.create(
+        candidate=candidate,
+        workspace_id=candidate.workspace_id,
+        token=principal.token,
+        user=principal.user,
+        name=principal.name,
+    )
+
+
+def _summary(candidate: Candidate) -> dict[str, Any]:
+    return {"status": candidate.status, "type": candidate.type.slug, "tier": candidate.tier}
+
+
+def look_for_near(candidate: Candidate) -> None:
+    """By text now, for the answer; by vector in the worker, because embedding is slow."""
+    candidate.near = near_by_text(candidate)
+    if candidate.near:
+        Candidate.objects.filter(pk=candidate.pk).update(near=candidate.near)
+    async_task("apps.candidates.tasks.find_near_by_vector", str(candidate.pk))

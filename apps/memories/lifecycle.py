@@ -1,0 +1,215 @@
+"""How a memory's status and validity follow from the ledger. One function decides; the pool is told the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db import connection
+
+from apps.core.errors import Conflict
+from apps.memories.models import (
+    Action,
+    EdgeKind,
+    Memory,
+    MemoryCounter,
+    MemoryEvidence,
+    MemoryStatus,
+    Supersession,
+    Verdict,
+)
+from apps.memories.providers.base import MemoryRecord, PayloadPatch, Prepared
+from apps.memories.providers.registry import get_provider
+from apps.scopes.scope import Scope
+from apps.taxonomy.models import MemoryType
+
+# What may be done to a memory, and in which status.
+TRANSITIONS: dict[Action, frozenset[str]] = {
+    Action.CORRECT: frozenset({MemoryStatus.ACTIVE, MemoryStatus.DISPUTED}),
+    Action.RETIRE: frozenset({MemoryStatus.ACTIVE, MemoryStatus.DISPUTED, MemoryStatus.SUPERSEDED}),
+    Action.RESTORE: frozenset({MemoryStatus.RETIRED}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What a reviewer approved, word for word."""
+
+    content: str
+    type: MemoryType
+    scope: Scope
+    audience_ids: tuple[int, ...]
+    tier: str
+    confidence: float | None
+    valid_from: datetime | None
+    fingerprint: str
+    evidence: tuple[tuple[int, str], ...]  # (source id, quote)
+
+
+def require_transition(memory: Memory, action: Action) -> None:
+    if memory.status not in TRANSITIONS[action]:
+        raise Conflict(
+            f"{memory.label} is {memory.status}, so it cannot be {action.label.lower()}.",
+            code="wrong_status",
+            extra={"memory": str(memory.pk), "status": memory.status},
+        )
+
+
+def memory_write(statement: Statement, *, verdict: Verdict, prepared: Prepared, at: datetime) -> Memory:
+    """Write an approved statement to ledger and pool. Runs inside the transaction of its approval."""
+    memory = Memory.objects.create(
+        workspace_id=verdict.workspace_id,
+        number=_next_number(verdict.workspace_id),
+        content=statement.content,
+        type=statement.type,
+        firm=statement.scope.firm,
+        domain_ids=list(statement.scope.domain_ids),
+        repo_ids=list(statement.scope.repo_ids),
+        audience_ids=sorted(statement.audience_ids),
+        tier=statement.tier,
+        confidence=statement.confidence,
+        valid_from=statement.valid_from,
+        recorded_at=at,
+        verdict=verdict,
+        fingerprint=statement.fingerprint,
+    )
+    MemoryEvidence.objects.bulk_create(
+        MemoryEvidence(memory=memory, source_id=source_id, workspace_id=verdict.workspace_id, quote=quote)
+        for source_id, quote in statement.evidence
+    )
+    get_provider().insert(pool_record(memory), prepared)
+    return memory
+
+
+def _next_number(workspace_id: int) -> int:
+    """Numbers follow each other without gaps, because the counter is part of the same transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO {MemoryCounter._meta.db_table} AS counter (workspace_id, last) VALUES (%s, 1) "
+            "ON CONFLICT (workspace_id) DO UPDATE SET last = counter.last + 1 RETURNING last",
+            [workspace_id],
+        )
+        (number,) = cursor.fetchone()
+    return int(number)
+
+
+def pool_record(memory: Memory) -> MemoryRecord:
+    return MemoryRecord(
+        id=memory.pk,
+        workspace=memory.workspace_id,
+        content=memory.content,
+        tier=memory.tier,
+        status=memory.status,
+        type=memory.type.slug,
+        firm=memory.firm,
+        recorded_at=memory.recorded_at,
+        domain_ids=tuple(memory.domain_ids),
+        repo_ids=tuple(memory.repo_ids),
+        audience_ids=tuple(memory.audience_ids),
+        confidence=memory.confidence,
+        valid_from=memory.valid_from,
+        valid_to=memory.valid_to,
+        closed_at=memory.closed_at,
+        retired_at=memory.retired_at,
+        number=memory.number,
+        fingerprint=memory.fingerprint,
+    )
+
+
+def edges_write(
+    new: Memory, olds: Sequence[Memory], *, verdict: Verdict, kind: EdgeKind = EdgeKind.FULL, at: datetime
+) -> None:
+    """Add approved edges and let the old memories' validity follow. The olds are locked by the caller."""
+    Supersession.objects.bulk_create(
+        Supersession(workspace_id=verdict.workspace_id, old=old, new=new, kind=kind, verdict=verdict) for old in olds
+    )
+    if kind is EdgeKind.FULL:
+        memories_refresh(olds, at=at)
+
+
+def edges_void(edges: Iterable[Supersession], *, verdict: Verdict, at: datetime, disputed: frozenset[UUID]) -> None:
+    """Take back the edges that an approval made, and recompute what they had closed."""
+    rows = list(edges)
+    Supersession.objects.filter(pk__in=[edge.pk for edge in rows]).update(voided_by=verdict)
+    olds = Memory.objects.select_for_update().select_related("type").filter(pk__in={edge.old_id for edge in rows})
+    memories_refresh(list(olds), at=at, disputed=disputed)
+
+
+def memories_refresh(memories: Sequence[Memory], *, at: datetime, disputed: frozenset[UUID] | None = None) -> None:
+    """Recompute end of validity and status of locked memories from their live full edges; save and tell the pool.
+
+    ``disputed`` names those with an open report; ``None`` leaves that as it is.
+    """
+    edges = Supersession.objects.live().full().filter(old__in=memories).select_related("new", "verdict")
+    ends: dict[UUID, list[datetime]] = {}
+    for edge in edges:
+        ends.setdefault(edge.old_id, []).append(edge.new.valid_from or edge.verdict.created_at)
+    for memory in memories:
+        _follow_edges(memory, ends.get(memory.pk, []), at=at)
+        if disputed is None:
+            is_disputed = memory.status == MemoryStatus.DISPUTED
+        else:
+            is_disputed = memory.pk in disputed
+        memory_save(memory, status=status_of(memory, ends.get(memory.pk, []), disputed=is_disputed, at=at))
+
+
+def _follow_edges(memory: Memory, ends: list[datetime], *, at: datetime) -> None:
+    """The earliest successor ends a memory. Without a successor nothing but a retirement as stale does."""
+    end = min(ends, default=None)
+    ended_as_stale = memory.status == MemoryStatus.RETIRED and memory.retired_at is None
+    if end == memory.valid_to or (end is None and ended_as_stale):
+        return
+    memory.valid_to = end
+    memory.closed_at = None if end is None else at
+
+
+def status_of(memory: Memory, ends: Sequence[datetime], *, disputed: bool, at: datetime) -> MemoryStatus:
+    """The one rule. A successor that takes effect later leaves its predecessor in force until then."""
+    if memory.retired_at is not None:
+        return MemoryStatus.RETIRED
+    if ends:
+        if min(ends) <= at:
+            return MemoryStatus.SUPERSEDED
+    elif memory.valid_to is not None:
+        return MemoryStatus.RETIRED
+    return MemoryStatus.DISPUTED if disputed else MemoryStatus.ACTIVE
+
+
+def memory_save(memory: Memory, *, status: MemoryStatus) -> None:
+    memory.status = status
+    memory.save(update_fields=["status", "valid_to", "closed_at", "retired_at"])
+    get_provider().update(
+        memory.pk,
+        PayloadPatch(status=status, valid_to=memory.valid_to, closed_at=memory.closed_at, retired_at=memory.retired_at),
+    )
+
+
+def memory_end(memory: Memory, *, at: datetime, stale: bool) -> None:
+    """Retire a locked memory: as stale it held until now, otherwise it is no longer believed at all."""
+    if stale and memory.valid_to is None:
+        memory.valid_to = memory.closed_at = at
+    else:
+        memory.retired_at = at
+    memory_save(memory, status=MemoryStatus.RETIRED)
+
+
+def memory_revive(memory: Memory, *, at: datetime, disputed: bool) -> None:
+    """Undo ``memory_end``; what replaced the memory meanwhile stays in force."""
+    if memory.retired_at is None:
+        memory.valid_to = memory.closed_at = None
+    memory.retired_at = None
+    memory.status = MemoryStatus.ACTIVE
+    memories_refresh([memory], at=at, disputed=frozenset({memory.pk}) if disputed else frozenset())
+
+
+def memory_dispute(memory: Memory, *, disputed: bool, at: datetime) -> None:
+    memories_refresh([memory], at=at, disputed=frozenset({memory.pk}) if disputed else frozenset())
+
+
+def memory_audiences_add(memory: Memory, audience_ids: Iterable[int]) -> None:
+    """Restrict a locked memory further; an audience is never taken off."""
+    memory.audience_ids = sorted({*memory.audience_ids, *audience_ids})
+    memory.save(update_fields=["audience_ids"])
+    get_provider().update(memory.pk, PayloadPatch(audience_ids=tuple(memory.audience_ids)))

@@ -1,0 +1,179 @@
+"""Reading the ledger for somebody. Every function takes the principal and shows nothing it may not see."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from apps.accounts.principal import Principal
+from apps.core.errors import NotFound
+from apps.memories.models import Memory, MemoryEvidence, MemoryQuerySet
+from apps.memories.verdicts import verdict_shown, verdicts_of
+from apps.scopes.models import Repository
+from apps.scopes.selectors import domain_slugs, repository_slugs
+
+_NUMBER = re.compile(r"[Mm]-(\d{1,18})")
+
+
+def memories_visible(principal: Principal) -> MemoryQuerySet:
+    """In the workspace, within the audiences, and within the repositories that a token is limited to."""
+    rows: MemoryQuerySet = Memory.objects.of(principal.workspace).visible_to(principal.audience_ids)
+    limit = principal.repository_limit
+    return rows.in_scope(domain_ids=domains_of(limit), repo_ids=limit) if limit else rows
+
+
+def domains_of(repo_ids: Iterable[int]) -> set[int]:
+    rows = Repository.objects.filter(pk__in=list(repo_ids)).values_list("domain_ids", flat=True)
+    return {domain_id for ids in rows for domain_id in ids}
+
+
+def memories_by_reference(principal: Principal, references: Sequence[str]) -> dict[str, Memory]:
+    """By id or by number (``M-1042``); what is not there or may not be seen is left out."""
+    wanted = {reference: _key(reference) for reference in references}
+    ids = [key for key in wanted.values() if isinstance(key, UUID)]
+    numbers = [key for key in wanted.values() if isinstance(key, int)]
+    if not ids and not numbers:
+        return {}
+    rows = memories_visible(principal).select_related("type")
+    found: dict[UUID | int, Memory] = {}
+    for memory in rows.filter(pk__in=ids) | rows.filter(number__in=numbers):
+        found[memory.pk] = found[memory.number] = memory
+    return {reference: found[key] for reference, key in wanted.items() if key is not None and key in found}
+
+
+def _key(reference: str) -> UUID | int | None:
+    match = _NUMBER.fullmatch(reference.strip())
+    if match:
+        return int(match[1])
+    try:
+        return UUID(reference.strip())
+    except ValueError:
+        return None
+
+
+def memory_for(principal: Principal, reference: str | UUID, *, lock: bool = False) -> Memory:
+    """Raises ``NotFound`` alike for what does not exist, belongs to another workspace, or may not be seen."""
+    key = _key(str(reference))
+    rows = memories_visible(principal).select_related("type__category", "verdict")
+    rows = rows.filter(number=key) if isinstance(key, int) else rows.filter(pk=key)
+    if lock:
+        rows = rows.select_for_update(of=("self",))
+    memory: Memory | None = rows.first() if key is not None else None
+    if memory is None:
+        raise NotFound("There is no such memory.")
+    return memory
+
+
+def evidence_shown(evidence: Any) -> dict[str, Any]:
+    """A source with the words of it that support the statement; the same for candidates and memories."""
+    source = evidence.source
+    return {
+        "id": source.pk,
+        "kind": source.kind,
+        "reference": source.reference,
+        "url": source.url,
+        "title": source.title,
+        "occurred_at": source.occurred_at.isoformat() if source.occurred_at else None,
+        "commit": source.commit,
+        "quote": evidence.quote,
+    }
+
+
+def may_see_source(principal: Principal, source: Any) -> bool:
+    return source.audience_id is None or source.audience_id in principal.audience_ids
+
+
+def scopes_shown(rows: Iterable[Any]) -> dict[Any, dict[str, Any]]:
+    """Scope in names, by primary key, for anything that carries scope arrays. Two queries for all."""
+    rows = list(rows)
+    domains = domain_slugs(pk for row in rows for pk in row.domain_ids)
+    repos = repository_slugs(pk for row in rows for pk in row.repo_ids)
+    return {
+        row.pk: {
+            "firm": row.firm,
+            "domains": sorted(domains[pk] for pk in row.domain_ids),
+            "repos": sorted(repos[pk] for pk in row.repo_ids),
+        }
+        for row in rows
+    }
+
+
+def memories_shown(principal: Principal, memories: Sequence[Memory]) -> list[dict[str, Any]]:
+    """As answers carry them, with sources and scope in names. Three queries, however many there are."""
+    scopes = scopes_shown(memories)
+    evidence: dict[UUID, list[dict[str, Any]]] = defaultdict(list)
+    for row in MemoryEvidence.objects.filter(memory__in=memories).select_related("source"):
+        if may_see_source(principal, row.source):
+            evidence[row.memory_id].append(evidence_shown(row))
+    return [_shown(memory, scopes[memory.pk], evidence[memory.pk]) for memory in memories]
+
+
+def _shown(memory: Memory, scope: dict[str, Any], sources: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "id": str(memory.pk),
+        "number": memory.label,
+        "content": memory.content,
+        "type": memory.type.slug,
+        "category": memory.type.category.slug,
+        "scope": scope,
+        "tier": memory.tier,
+        "status": memory.status,
+        "confidence": memory.confidence,
+        "sources": sources,
+        "valid_from": _moment(memory.valid_from),
+        "valid_to": _moment(memory.valid_to),
+        "recorded_at": _moment(memory.recorded_at),
+        "retired_at": _moment(memory.retired_at),
+    }
+
+
+def _moment(value: Any) -> str | None:
+    return value.isoformat() if value else None
+
+
+def memory_shown(principal: Principal, memory: Memory) -> dict[str, Any]:
+    """One memory in full: with its chain and every verdict on it and on the candidate it came from."""
+    (shown,) = memories_shown(principal, [memory])
+    verdicts = verdicts_of(memory.verdict.subject_id) + verdicts_of(memory.pk)
+    return shown | {
+        "chain": [chain_entry(row) for row in chain_of(principal, memory)],
+        "verdicts": [verdict_shown(row) for row in sorted(verdicts, key=lambda row: row.created_at)],
+    }
+
+
+def chain_entry(memory: Memory) -> dict[str, Any]:
+    return {
+        "id": str(memory.pk),
+        "number": memory.label,
+        "status": memory.status,
+        "content": memory.content,
+        "valid_from": _moment(memory.valid_from),
+        "valid_to": _moment(memory.valid_to),
+        "recorded_at": _moment(memory.recorded_at),
+    }
+
+
+_CHAIN = """
+WITH RECURSIVE linked(id) AS (
+    SELECT %s::uuid
+    UNION
+    SELECT CASE WHEN edge.old_id = linked.id THEN edge.new_id ELSE edge.old_id END
+    FROM memories_supersession edge JOIN linked ON linked.id IN (edge.old_id, edge.new_id)
+    WHERE edge.voided_by_id IS NULL
+)
+SELECT id FROM linked LIMIT 500
+"""
+
+
+def chain_of(principal: Principal, memory: Memory) -> list[Memory]:
+    """Everything that is linked to a memory by approved edges, forks and merges too, oldest first."""
+    with connection.cursor() as cursor:
+        cursor.execute(_CHAIN, [memory.pk])
+        ids = [row[0] for row in cursor.fetchall()]
+    rows = memories_visible(principal).filter(pk__in=ids).select_related("type")
+    return sorted(rows, key=lambda row: (row.valid_from or row.recorded_at, row.number))

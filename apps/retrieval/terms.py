@@ -1,0 +1,38 @@
+"""Which words of a question are worth looking for: the rarest, by how many memories of the workspace hold them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from django.db import connection
+
+
+class Term(NamedTuple):
+    word: str
+    ndoc: int  # memories of the workspace that hold it, as of the last count
+
+    @property
+    def quoted(self) -> str:
+        """As a tsquery literal."""
+        escaped = self.word.replace("\\", "\\\\").replace("'", "''")
+        return f"'{escaped}'"
+
+
+def rarest_terms(workspace_id: int, text: str, *, limit: int) -> list[Term]:
+    """At most ``limit`` distinct lexemes of ``text``, rarest first, parsed just as stored documents are."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            SELECT asked.lexeme, coalesce(known.ndoc, 0)
+            FROM unnest(fm_search_document(%s)) AS asked
+            LEFT JOIN memories_lexeme known ON known.workspace_id = %s AND known.word = asked.lexeme
+            ORDER BY 2, 1 LIMIT %s
+            """,
+            [text, workspace_id, limit],
+        )
+        return [Term(*row) for row in cursor.fetchall()]
+
+
+def any_of(terms: list[Term]) -> str:
+    """A tsquery that matches what holds at least one of them."""
+    return " | ".join(term.quoted for term in terms)
