@@ -1,0 +1,307 @@
+"""Source code bodies, diffs and stack traces: what a memory must not carry, because the repository does.
+
+Inline code, one command, a signature or a configuration key in a sentence are fine; conventions quote these.
+Every pattern runs on the first characters of one line, so the work is linear in the length of the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final
+
+SOURCE_CODE: Final = "source-code"
+
+# Start and end (exclusive) in lines, and the kind.
+Block = tuple[int, int, str]
+
+_WHY: Final = {"source code": "a body of source code", "diff": "a diff", "stack trace": "a stack trace"}
+_LINE_LIMIT: Final = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """A half-open interval of whole lines, and the slug of the exclusion that it falls under."""
+
+    slug: str
+    start: int
+    end: int
+    why: str
+    kind: str
+
+
+def find_code(text: str) -> list[Exclusion]:
+    """Every body of source code, diff and stack trace, in order and without overlap."""
+    lines = text.split("\n")
+    heads = [line[:_LINE_LIMIT] for line in lines]
+    blocks: list[Block] = []
+    for finder in (_diffs, _traces, _fences, _bodies):
+        found = list(finder(heads))
+        blocks.extend(found)
+        for first, last, _ in found:
+            heads[first:last] = [""] * (last - first)
+    if not blocks:
+        return []
+    starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
+    return [
+        Exclusion(SOURCE_CODE, starts[first], starts[last] - 1, _WHY[kind], kind)
+        for first, last, kind in sorted(blocks)
+    ]
+
+
+# --- Diffs -------------------------------------------------------------------------------------------------
+
+_QUOTED: Final = re.compile(r"(?:> ?|\| ?|    |\t){0,3}")
+_DIFF_START: Final = re.compile(
+    r"diff --(?:git|cc|combined) \S|diff -[\w-]+ \S|Index: \S|@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|@@@ -\d+"
+    r"|--- \S|\*\*\* (?:Begin Patch|(?:Update|Add|Delete) File: |\d+,\d+ \*\*\*\*)"
+)
+_DIFF_LINE: Final = re.compile(
+    r"[-+ \\@]|diff |index [0-9a-f]+|(?:new|deleted) file|(?:old|new) mode|similarity |dissimilarity |rename "
+    r"|copy |Binary files|GIT binary|Index: |={10,}|\*\*\* |\*{10,}"
+)
+_CHANGE: Final = re.compile(r"[-+](?![-+]{2} )")
+
+
+def _diffs(lines: list[str]) -> Iterator[Block]:
+    """Hunks with their headers, quoted or not; then bare lines of which some go and some come."""
+    position = 0
+    while position < len(lines):
+        end = _hunk_end(lines, position)
+        if not end:
+            end = _bare_changes_end(lines, position)
+        if end:
+            yield position, end, "diff"
+        position = end or position + 1
+
+
+def _hunk_end(lines: list[str], start: int) -> int:
+    quote = _QUOTED.match(lines[start])
+    prefix = quote[0] if quote else ""
+    first = lines[start][len(prefix) :]
+    if not _DIFF_START.match(first):
+        return 0
+    if first.startswith("--- ") and not (start + 1 < len(lines) and lines[start + 1].startswith(f"{prefix}+++ ")):
+        return 0
+    end, changes = start + 1, first.startswith("diff --git ")
+    while end < len(lines) and lines[end].startswith(prefix.rstrip()):
+        line = lines[end][len(prefix) :]
+        if not _DIFF_LINE.match(line) and not (not line.strip() and _continues(lines, end + 1, prefix)):
+            break
+        changes = changes or bool(_CHANGE.match(line))
+        end += 1
+    return end if changes else 0
+
+
+def _continues(lines: list[str], index: int, prefix: str) -> bool:
+    """An empty line inside a hunk is a context line that lost its leading space."""
+    if index >= len(lines):
+        return False
+    line = lines[index][len(prefix) :]
+    return bool(re.match(r"[+@\\]|-(?! )|diff |  ", line))
+
+
+def _bare_changes_end(lines: list[str], start: int) -> int:
+    if not lines[start].startswith(("+", "-")):
+        return 0
+    end = start
+    while end < len(lines) and lines[end].startswith(("+", "-")):
+        end += 1
+    block = lines[start:end]
+    code = sum(1 for line in block if _points(line[1:]) or _ASSIGNMENT.match(line[1:]))
+    signs = {line[0] for line in block}
+    return end if len(signs) == 2 and code * 2 > len(block) else 0
+
+
+# --- Stack traces ------------------------------------------------------------------------------------------
+
+_FRAME: Final = re.compile(
+    r"[\s>|]{0,40}(?:"
+    r'File "[^"]{1,300}", line \d+'  # Python
+    r"|at [\w.$/<>@-]{1,200}\((?:[\w$-]{1,80}\.\w{1,10}(?::\d+)?|Native Method|Unknown Source)\)"  # Java, Kotlin
+    r"|at (?:async |new )?(?:[^()]{1,160} )?\(?(?:\w[\w.+-]{0,20}:|\.{0,2}/)[^\s()]{0,300}:\d+(?::\d+)?\)?\s*$"  # JS, Rust
+    r"|(?:at|bei|à|en) [\w`<>+]{1,80}[.:][\w.:`<>+\[\],]{1,200}\([^()]{0,200}\)(?: in .{1,200}:\w{1,12} \d+)?\s*$"  # .NET
+    r"|goroutine \d+ \[[^\]]{1,80}\]:|\S{1,250}\.go:\d+(?: \+0x[0-9a-f]+)\s*$"  # Go
+    r"|\d{1,3}: (?:0x[0-9a-f]{4,16} - )?[<\w][^\s]{0,80}::\S"  # Rust
+    r"|(?:\d{1,3}: )?(?:from )?\S{1,250}\.(?:rb|rake|erb):\d+:in [`'\"]"  # Ruby
+    r"|#\d{1,3} (?:\{main\}|\[internal function\]|\S{1,250}\(\d+\): )"  # PHP
+    r"|#\d{1,3}\s{1,4}(?:0x[0-9a-f]{4,16} in )?[^\s]{1,160} .{0,120}(?:at|from|in)? \S{1,200}(?::\d+|\.so\S{0,20})\s*$"  # C
+    r"|\([\w ]{1,40}[\d.]{0,12}\) \S{1,160}\.exs?:\d+: "  # Elixir
+    r")"
+)
+_TRACE_HEAD: Final = re.compile(
+    r"[\s>|]{0,40}(?:Traceback \(most recent call last\)|Exception in thread |Caused by: |panic: |Stack trace:"
+    r"|stack backtrace:|thread '[^']{0,80}'.{0,20} panicked at|Unhandled [eE]xception|(?:PHP )?Fatal error: |\*\* \(\w"
+    r"|(?:Uncaught )?[\w.$\\]{0,160}(?:Exception|Error|Throwable)\b(?:: |\s*$| \[))"
+)
+_TRACE_REST: Final = re.compile(r"\s+\S|[\w.]{1,160}(?:Exception|Error|Exit|Interrupt)\b|Caused by: |\.{3} \d+ more|note: run with")
+_FRAME_GAP: Final = 4
+_HEAD_REACH: Final = 3
+
+
+def _traces(lines: list[str]) -> Iterator[Block]:
+    frames = [index for index, line in enumerate(lines) if _FRAME.match(line)]
+    position = 0
+    while position < len(frames):
+        last = position
+        while last + 1 < len(frames) and frames[last + 1] - frames[last] <= _FRAME_GAP:
+            last += 1
+        first, count = frames[position], last - position + 1
+        position = last + 1
+        reach = range(max(0, first - _HEAD_REACH), first)
+        head = next((index for index in reach if _TRACE_HEAD.match(lines[index])), None)
+        if count > 1 or head is not None:
+            end = frames[last] + 1
+            while end < len(lines) and _TRACE_REST.match(lines[end]):
+                end += 1
+            yield first if head is None else head, end, "stack trace"
+    for index, line in enumerate(lines):
+        # A trace that went through a log as one line keeps its line breaks as two characters.
+        if "\\n" in line and sum(bool(_FRAME.match(part.replace("\\t", " "))) for part in line.split("\\n")) > 1:
+            yield index, index + 1, "stack trace"
+
+
+# --- Fenced blocks -----------------------------------------------------------------------------------------
+
+_FENCE: Final = re.compile(r"(?:[\s>*-]|\d+\.){0,12}(`{3,}|~{3,})[ {.]{0,3}([\w+#.-]{0,30})[^`]*$")
+_PLAIN_LANGUAGES: Final = frozenset(
+    ("", "text", "txt", "plain", "plaintext", "none", "log", "output", "md", "markdown", "mermaid", "math", "quote")
+)
+_COMMAND_LANGUAGES: Final = frozenset(
+    ("sh", "bash", "zsh", "fish", "shell", "console", "shell-session", "terminal", "powershell", "ps1", "cmd", "bat")
+)
+_CONFIGURATION_LANGUAGES: Final = frozenset(
+    ("json", "json5", "jsonc", "yaml", "yml", "toml", "ini", "cfg", "conf", "properties", "env", "dotenv", "csv", "http")
+)
+_MAX_COMMANDS: Final = 8
+_MAX_SETTINGS: Final = 4
+
+
+def _fences(lines: list[str]) -> Iterator[Block]:
+    position = 0
+    while position < len(lines):
+        opening = _FENCE.match(lines[position]) if "```" in lines[position] or "~~~" in lines[position] else None
+        if not opening:
+            position += 1
+            continue
+        mark, language = opening[1], opening[2].lower()
+        closing = re.compile(rf"[\s>]{{0,12}}{re.escape(mark[0])}{{{len(mark)},}}\s*$")
+        end = position + 1
+        while end < len(lines) and not closing.match(lines[end]):
+            end += 1
+        if _is_code(lines[position + 1 : end], language):
+            yield position, min(end + 1, len(lines)), "source code"
+        position = end + 1
+
+
+def _is_code(content: list[str], language: str) -> bool:
+    filled = [line for line in content if line.strip()]
+    if language in _PLAIN_LANGUAGES:
+        return any(_bodies(content, needed=3))
+    if language in _COMMAND_LANGUAGES:
+        return len(filled) > _MAX_COMMANDS or any(_bodies(content))
+    if language in _CONFIGURATION_LANGUAGES:
+        return len(filled) > _MAX_SETTINGS
+    return len(filled) > 1
+
+
+# --- Bodies of code ----------------------------------------------------------------------------------------
+
+_OPENING: Final = re.compile(  # begins something that has a body, or can stand nowhere but in code
+    r"\s{0,80}(?:"
+    r"(?:async\s+)?def\s+\w+[\w.?!]*\s*(?:\(|$)"
+    r"|class\s+\w+\s*(?:\([^()]{0,120}\))?\s*(?::\s*$|\{|(?:extends|implements)\s)"
+    r"|(?:export\s+|default\s+|async\s+|pub(?:\(\w+\))?\s+|unsafe\s+|static\s+|inline\s+){0,3}"
+    r"(?:function\*?|fn|func|fun|sub|proc)\s+(?:\([^()]{0,80}\)\s*)?[\w.]+\s*[(<\[]?.{0,250}\{?\s*$"
+    r"|(?:public|private|protected|internal|static|final|abstract|override|virtual|sealed|export|pub)\s.{1,250}[({;]\s*$"
+    r"|(?:struct|enum|interface|trait|impl|namespace|module|union|record|object|type)\s+[\w<>:., ]{1,80}\s*(?:struct\s*)?\{"
+    r"|(?:void|int|long|char|bool|boolean|float|double|size_t|auto|unsigned|string|String)\s+[\w*&:]{1,80}\s*\([^()]{0,200}\)\s*\{?\s*$"
+    r"|import\s+(?:[\w.*]{1,120}(?:\s+as\s+\w+)?|[\w{}*, ]{1,120}\s+from\s+['\"].{1,120}['\"]|['\"(].{0,120});?\s*$"
+    r"|from\s+[\w.]{1,120}\s+import\s|#include\s*[<\"]|#!/\S|#(?:define|ifdef|ifndef|endif|pragma)\b|<\?php"
+    r"|using\s+(?:static\s+)?[\w.]{1,120};|package\s+[\w.]{1,120};?\s*$|use\s+[\w:{}, ]{1,120};\s*$"
+    r"|(?:const|let|var|val)\s+[\w{\[$][^=]{0,80}=[^=]|@(?:Override|Test|staticmethod|classmethod|property|dataclass)\b"
+    r"|(?:SELECT\s.{1,200}\s?FROM\s|INSERT\s+INTO\s|UPDATE\s+\S+\s+SET\s|DELETE\s+FROM\s|ALTER\s+TABLE\s|WITH\s+\w+\s+AS\s*\("
+    r"|CREATE\s+(?:OR\s+REPLACE\s+|UNIQUE\s+|TEMP\s+)?(?:TABLE|INDEX|VIEW|FUNCTION|TRIGGER|PROCEDURE|POLICY|TYPE)\s)"
+    r")"
+)
+_STATEMENT: Final = re.compile(
+    r"\s{0,80}(?:"
+    r"(?:return|throw|raise|yield|await|assert|del|delete|echo|print|defer|go)\b(?:$|;|\s*[\w.'\"(\[{!*&$-].{0,200})"
+    r"|(?:break|continue|pass|fi|done|esac|end|endif|then|do|begin|try|else|finally|BEGIN|END|COMMIT)\s*[;:{]?\s*$"
+    r"|(?:\}\s*)?(?:if|for|foreach|while|switch|catch|with|elif|elsif|else if|except|match|case|unless|until|synchronized)\b"
+    r".{0,250}(?:[:{(]|\bthen|\bdo|\))\s*$"
+    r"|[})\]]{1,6}\s*(?:else|catch|finally|while)?.{0,40}[;,{]?\s*$|[{(\[]\s*$"
+    r"|[\w.$>:\]\[-]{1,120}\(.{0,250}\)?\s*[;,{]?\s*$"
+    r"|(?:SELECT|FROM|WHERE|(?:LEFT |INNER |OUTER )?JOIN|ORDER BY|GROUP BY|VALUES|SET|LIMIT|AND|OR|ON)\s.{1,200}$"
+    r"|</?[a-zA-Z][\w.-]{0,40}(?:\s.{0,250})?/?>\s*$"
+    r"|.{1,300}[;{]\s*$"
+    r")"
+)
+_ASSIGNMENT: Final = re.compile(
+    r"\s{0,80}(?:[\w.$*&@]{1,80}|\w{1,40}\[[^\]]{0,80}\])(?:\s*,\s*[\w.$*&]{1,80}){0,5}(?:\s*:\s*[\w.\[\], |]{1,60})?"
+    r"\s*(?:[-+*/|&%^]|\|\||\?\?|:|<<|>>)?=\s*(?![=>])\S"
+)
+_CODE_SIGNS: Final = re.compile(r"\w\(|\w\[|[\w)]\.\w|->|=>|::|\+\+|&&|\|\||[!=<>+]=|[{}]|\w = |\$\w|</")
+_COMMENT: Final = re.compile(r"\s{0,80}(?://|/\*|\*/|\* |# |--\s|<!--|\"\"\"|''')")
+_BULLET: Final = re.compile(r"\s{0,20}(?:[-*+•–]|\d{1,3}[.)]|[a-z]\))\s")
+_WORD: Final = re.compile(r"(?<![\w.$(\[{\"'`])[A-Za-z]{2,}[,.;:]?(?=\s|$)")
+_PROSE_WORDS: Final = 7
+_NEEDED: Final = 4
+_ONE_LINER: Final = re.compile(r"\b(?:function|return|const|var|let|if|for|while|void|public|def|fn)\b")
+
+
+def _points(line: str) -> int:
+    """2 for a line that opens a body, 1 for a statement, 0 for anything that may be prose or configuration."""
+    if not line or line.isspace() or _BULLET.match(line):
+        return 0
+    prose = len(_WORD.findall(line)) >= _PROSE_WORDS
+    if _OPENING.match(line):
+        return 0 if prose and not line.rstrip().endswith(("{", ":", "(", ";", ")")) else 2
+    if prose:
+        return 0
+    if _STATEMENT.match(line):
+        indented = line[0] in " \t"
+        return 1 if indented or _CODE_SIGNS.search(line) or line.strip() in ("{", "}", "};", "pass", "end", "fi") else 0
+    return 1 if _ASSIGNMENT.match(line) and _CODE_SIGNS.search(line.partition("=")[2]) else 0
+
+
+def _bodies(lines: list[str], needed: int = _NEEDED) -> Iterator[Block]:
+    """Runs of lines that read as code. Comments, blank lines and indented continuations do not end a run."""
+    first, last, score, count = -1, -1, 0, 0
+    opened = False
+    for index, line in enumerate(lines):
+        points = _points(line)
+        if points:
+            if first < 0:
+                first, score, count, opened = index, 0, 0, False
+            inside = opened and line[0] in " \t}"
+            score += points + (1 if inside and points == 1 else 0)
+            opened = opened or points == 2
+            last, count = index, count + 1
+        elif _ends_run(line, index - last, opened):
+            if _is_body(score, count, opened, needed) and first >= 0:
+                yield first, last + 1, "source code"
+            first = -1
+        if first < 0 and _is_dense(line):
+            yield index, index + 1, "source code"
+    if first >= 0 and _is_body(score, count, opened, needed):
+        yield first, last + 1, "source code"
+
+
+def _ends_run(line: str, distance: int, opened: bool) -> bool:
+    if not line.strip() or _COMMENT.match(line):
+        return distance > 3
+    return not (opened and line[:2].isspace() and not _BULLET.match(line) and distance <= 8)
+
+
+def _is_body(score: int, count: int, opened: bool, needed: int) -> bool:
+    return score >= needed and count >= (2 if opened else 3)
+
+
+def _is_dense(line: str) -> bool:
+    """Several statements on one line, as a minified script or a body whose line breaks were lost."""
+    if line.count(";") + line.count("{") < 4 or not _ONE_LINER.search(line):
+        return False
+    return len(_CODE_SIGNS.findall(line)) >= 4

@@ -1,0 +1,111 @@
+"""Views of a text for matching, with a way back to the positions of the original.
+
+A secret or an instruction can be split by a zero-width space, written in full-width letters or wrapped over
+two lines. Patterns run over a folded view; what they find is reported, shown and masked in the original.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+# Everything that takes part in a text without being seen in it. The classes are named in text.py.
+TAGS: Final = "\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
+BIDI: Final = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+ZERO_WIDTH: Final = "\u034f\u180e\u200b-\u200d\u2060\u2065\ufeff\ufff0-\ufff8"
+SOFT_HYPHEN: Final = "\u00ad"
+VARIATION_SELECTORS: Final = "\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"
+INVISIBLE_OPERATORS: Final = "\u2061-\u2064"
+FORMAT_CONTROLS: Final = "\u206a-\u206f\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+FILLERS: Final = "\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
+PRIVATE_USE: Final = "\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"
+CONTROLS: Final = "\u007f-\u0084\u0086-\u009f"
+HIDDEN: Final = "".join(
+    (
+        *(TAGS, BIDI, ZERO_WIDTH, SOFT_HYPHEN, VARIATION_SELECTORS, INVISIBLE_OPERATORS),
+        *(FORMAT_CONTROLS, FILLERS, PRIVATE_USE, CONTROLS),
+    )
+)
+
+_WIDE_RANGES: Final = ((0x2070, 0x209F), (0x2100, 0x214F), (0x2460, 0x24FF), (0x1D400, 0x1D7FF), (0xFF01, 0xFF5E))
+_PLAIN: Final = {
+    **dict.fromkeys("\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000", " "),
+    **dict.fromkeys("\u2018\u2019\u201a\u201b\u2039\u203a\u2032", "'"),
+    **dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb\u2033\u300c\u300d", '"'),
+    **dict.fromkeys("\u2010\u2011\u2212\ufe63", "-"),
+    "\u2236": ":",
+    "\u0130": "I",  # the one letter whose lower case is two characters long
+}
+
+
+def _wide_letters() -> dict[str, str]:
+    """Full-width, mathematical and enclosed letters that stand for one ASCII character each."""
+    found = {}
+    for first, last in _WIDE_RANGES:
+        for code in range(first, last + 1):
+            plain = unicodedata.normalize("NFKC", chr(code))
+            if len(plain) == 1 and plain.isascii():
+                found[chr(code)] = plain
+    return found
+
+
+_REPLACEMENTS: Final[dict[str, str]] = {**_wide_letters(), **_PLAIN}
+_FOLDED_AWAY: Final = re.compile(f"[{HIDDEN}]+|[{re.escape(''.join(_REPLACEMENTS))}]")
+HIDDEN_RUN: Final = re.compile(f"[{HIDDEN}]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """A rewritten text. Where ``anchors`` is empty, it is the original itself."""
+
+    text: str
+    # Beginnings, in the folded text, of pieces that were taken over unchanged or stand for one character.
+    anchors: list[int] = field(default_factory=list)
+    origins: list[int] = field(default_factory=list)
+    under: Folded | None = None
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """The original's half-open interval behind a non-empty interval of the folded text."""
+        if self.anchors:
+            start, end = self._origin(start), self._origin(end - 1) + 1
+        return self.under.span(start, end) if self.under else (start, end)
+
+    def _origin(self, index: int) -> int:
+        piece = bisect_right(self.anchors, index) - 1
+        return self.origins[piece] + index - self.anchors[piece]
+
+
+def rewrite(text: str, pattern: re.Pattern[str], replace: Callable[[str], str], under: Folded | None = None) -> Folded:
+    """Replace every match by at most one character and remember where everything came from."""
+    pieces: list[str] = []
+    anchors: list[int] = []
+    origins: list[int] = []
+    length = position = 0
+
+    def keep(piece: str, origin: int) -> None:
+        nonlocal length
+        if piece:
+            pieces.append(piece)
+            anchors.append(length)
+            origins.append(origin)
+            length += len(piece)
+
+    for match in pattern.finditer(text):
+        keep(text[position : match.start()], position)
+        keep(replace(match[0]), match.start())
+        position = match.end()
+    if not position:
+        return Folded(text, under=under)
+    keep(text[position:], position)
+    return Folded("".join(pieces), anchors, origins, under)
+
+
+def fold(text: str) -> Folded:
+    """Hidden characters removed, look-alike forms of ASCII characters made plain."""
+    if text.isascii() and "\x7f" not in text:
+        return Folded(text)
+    return rewrite(text, _FOLDED_AWAY, lambda found: _REPLACEMENTS.get(found, ""))

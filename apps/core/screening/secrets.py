@@ -1,0 +1,129 @@
+"""Secrets in text: cloud, forge, chat and model keys, private keys, tokens, passwords in URLs and assignments.
+
+What is found is a kind and a position. The value is in no result, no representation and no message.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from apps.core.screening.assignments import find_assignments, is_placeholder
+from apps.core.screening.folding import HIDDEN, Folded, fold, rewrite
+from apps.core.screening.headers import find_header_credentials
+from apps.core.screening.private_keys import find_private_keys
+from apps.core.screening.secret_rules import TOKEN_RULES
+from apps.core.screening.urls import find_url_passwords
+
+SECRETS: Final = "secrets-personal-data"
+
+# A mark that masking left reads as one placeholder character, so that masking twice changes nothing.
+_MARK: Final = re.compile(r"\[secret: [a-z0-9][a-z0-9 ._-]{0,40}\]")
+_MARK_FOLDED: Final = "<"
+_WRAP: Final = re.compile(
+    r"(?<=[A-Za-z0-9_+/=.-])[ \t]{0,3}[\\=]?\r?\n[ \t]{0,24}(?:[>|#*+][ \t]{0,3}){0,3}(?=[A-Za-z0-9_+/=.-])"
+)
+_ROUNDS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Where a secret stands, as a half-open interval, and what it is. Its value is not kept."""
+
+    kind: str
+    start: int
+    end: int
+
+
+def find_secrets(text: str) -> list[Finding]:
+    """Every secret in ``text``, in order and without overlap."""
+    view = _view(text)
+    found: list[Finding] = []
+    matched = view.text
+    for _ in range(_ROUNDS):  # what stands right beside a secret may show itself only when that one is gone
+        fresh = _disjoint(_all_rules(matched))
+        if not fresh:
+            break
+        matched = _blanked(matched, fresh)
+        found.extend(fresh)
+    return _disjoint(Finding(finding.kind, *view.span(finding.start, finding.end)) for finding in found)
+
+
+def mask(text: str, findings: Iterable[Finding]) -> str:
+    """``text`` with every finding replaced by ``[secret: <kind>]``; overlapping findings become one mark."""
+    pieces: list[str] = []
+    position = 0
+    for finding in _disjoint(findings):
+        pieces += text[position : finding.start], f"[secret: {finding.kind}]"
+        position = finding.end
+    return "".join(pieces) + text[position:]
+
+
+def _blanked(text: str, findings: list[Finding]) -> str:
+    pieces: list[str] = []
+    position = 0
+    for finding in findings:
+        pieces += text[position : finding.start], _MARK_FOLDED * (finding.end - finding.start)
+        position = finding.end
+    return "".join(pieces) + text[position:]
+
+
+def _view(text: str) -> Folded:
+    view = fold(text)
+    if "[secret: " in view.text:
+        view = rewrite(view.text, _MARK, lambda _: _MARK_FOLDED, view)
+    return view
+
+
+def _all_rules(text: str) -> Iterator[Finding]:
+    """Specific rules first: where two findings overlap, the first one's kind counts."""
+    for start, end in find_private_keys(text):
+        yield Finding("private key", start, end)
+    yield from _tokens(text)
+    if "\n" in text:
+        yield from _wrapped_tokens(text)
+    for start, end in find_url_passwords(text):
+        yield Finding("password in url", start, end)
+    lowered = text.lower()
+    for kind, start, end in find_header_credentials(text, lowered):
+        yield Finding(kind, start, end)
+    for kind, start, end in find_assignments(text, lowered):
+        yield Finding(kind, start, end)
+
+
+def _tokens(text: str) -> Iterator[Finding]:
+    for rule in TOKEN_RULES:
+        if any(word in text for word in rule.words):
+            group = rule.pattern.groups
+            for match in rule.pattern.finditer(text):
+                if not is_placeholder(match[group]):
+                    yield Finding(rule.kind, *match.span(group))
+
+
+def _wrapped_tokens(text: str) -> Iterator[Finding]:
+    """Tokens that a line break splits, with the indentation or quoting of the next line."""
+    joined = rewrite(text, _WRAP, lambda _: "")
+    if not joined.anchors:
+        return
+    for finding in _tokens(joined.text):
+        start, end = joined.span(finding.start, finding.end)
+        tail = text[text.rfind("\n", start, end) + 1 : end]
+        if end - start > finding.end - finding.start and re.search(r"\d|[a-z][A-Z]", tail):
+            yield Finding(finding.kind, start, end)
+
+
+def _disjoint(findings: Iterable[Finding]) -> list[Finding]:
+    """Overlapping findings joined into one that has the kind of the first found."""
+    ranked = sorted(enumerate(findings), key=lambda pair: (pair[1].start, pair[0]))
+    joined: list[tuple[int, Finding]] = []
+    for rank, finding in ranked:
+        if joined and finding.start < joined[-1][1].end:
+            other_rank, other = joined[-1]
+            kind = other.kind if other_rank <= rank else finding.kind
+            merged = Finding(kind, other.start, max(other.end, finding.end))
+            joined[-1] = (min(rank, other_rank), merged)
+        elif finding.end > finding.start:
+            joined.append((rank, finding))
+    return [finding for _, finding in joined]
