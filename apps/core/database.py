@@ -128,7 +128,7 @@ class DatabaseUnfit(Unavailable):
 
 
 def check_database(alias: str = DEFAULT_DB_ALIAS) -> None:
-    """Raise ``DatabaseDown`` or ``DatabaseUnfit`` unless a recent PostgreSQL with a recent pgvector answers."""
+    """Raise ``DatabaseDown`` or ``DatabaseUnfit`` unless PostgreSQL 16 with pgvector 0.8 or later answers."""
     connection = connections[alias]
     try:
         with connection.cursor() as cursor:

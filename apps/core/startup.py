@@ -1,4 +1,4 @@
-"""What is checked before anything is served. Rooms above this one add to ``STARTUP_CHECKS`` in the settings."""
+"""What is checked before anything is served: the functions named in ``settings.STARTUP_CHECKS``."""
 
 from __future__ import annotations
 

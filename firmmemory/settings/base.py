@@ -24,9 +24,7 @@ DATA_DIR = Path(env.str("FIRM_MEMORY_DATA_DIR", default=str(BASE_DIR / ".data"))
 DATABASE_URL = env.str("DATABASE_URL", default="")
 OWNER_DATABASE_URL = env.str("FIRM_MEMORY_OWNER_DATABASE_URL", default="")
 if OWNER_DATABASE_URL and is_owner_command(sys.argv):
-    _database = database_settings(
-        OWNER_DATABASE_URL, data_dir=DATA_DIR, variable="FIRM_MEMORY_OWNER_DATABASE_URL"
-    )
+    _database = database_settings(OWNER_DATABASE_URL, data_dir=DATA_DIR, variable="FIRM_MEMORY_OWNER_DATABASE_URL")
 else:
     _database = database_settings(DATABASE_URL, data_dir=DATA_DIR)
 DATABASES = {"default": _database}
@@ -47,13 +45,24 @@ FIRM_MEMORY_THROTTLE = env.str("FIRM_MEMORY_THROTTLE", default="on").lower() not
     "false",
     "no",
 )
+# Requests a minute, for each principal; `anonymous` for each address that shows no valid credentials.
+FIRM_MEMORY_RATES = {
+    "read": env.int("FIRM_MEMORY_READS_PER_MINUTE", default=1200),
+    "write": env.int("FIRM_MEMORY_WRITES_PER_MINUTE", default=600),
+    "search": env.int("FIRM_MEMORY_SEARCHES_PER_MINUTE", default=600),
+    "anonymous": env.int("FIRM_MEMORY_ANONYMOUS_PER_MINUTE", default=60),
+}
+# How long a repeated request waits for the first one with its Idempotency-Key.
+FIRM_MEMORY_IDEMPOTENCY_WAIT_MS = env.int("FIRM_MEMORY_IDEMPOTENCY_WAIT_MS", default=10_000)
+# How many proxies of ours stand before this service, each adding to X-Forwarded-For. None: the header is not read.
+ALLAUTH_TRUSTED_PROXY_COUNT = env.int("FIRM_MEMORY_PROXIES", default=0)
 
 DEBUG = False
 ROOT_URLCONF = "firmmemory.urls"
 WSGI_APPLICATION = "firmmemory.wsgi.application"
 
 INSTALLED_APPS = [
-    "django.contrib.admin",
+    "apps.accounts.apps.FirmAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -83,7 +92,8 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "apps.core.middleware.RequestIdMiddleware",
-    "apps.core.middleware.DatabaseDownMiddleware",
+    "apps.core.middleware.HealthMiddleware",
+    "apps.core.middleware.ProblemMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -125,7 +135,9 @@ USE_TZ = True
 USE_I18N = True
 
 STATIC_URL = "/static/"
-STATIC_ROOT = BASE_DIR / "staticfiles"
+# Served from where they lie; production collects and compresses them first.
+STATIC_ROOT: Path | None = None
+WHITENOISE_USE_FINDERS = True
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
@@ -164,6 +176,7 @@ if env.str("GOOGLE_CLIENT_ID", default=""):
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_HTTPONLY = True
 CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_FAILURE_VIEW = "apps.core.problems.csrf_failure"
 X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
 
@@ -195,7 +208,9 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["apps.core.parsers.StrictJSONParser"],
     "DEFAULT_THROTTLE_CLASSES": ["apps.accounts.throttling.PrincipalThrottle"],
     "DEFAULT_SCHEMA_CLASS": "apps.core.openapi.ProblemAutoSchema",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "apps.core.openapi.AlwaysTheFirst",
     "EXCEPTION_HANDLER": "apps.core.problems.exception_handler",
+    "URL_FORMAT_OVERRIDE": None,
     "UNAUTHENTICATED_USER": None,
 }
 SPECTACULAR_SETTINGS = {
@@ -234,5 +249,9 @@ LOGGING = {
         "stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["request_id"]},
     },
     "root": {"handlers": ["stderr"], "level": env.str("FIRM_MEMORY_LOG_LEVEL", default="INFO")},
-    "loggers": {"django": {"handlers": ["stderr"], "level": "INFO", "propagate": False}},
+    "loggers": {
+        "django": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
+        # It has a line for every task; what a task has to say it logs itself.
+        "django-q": {"level": "WARNING"},
+    },
 }

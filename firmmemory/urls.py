@@ -1,0 +1,25 @@
+"""Addresses. Each room brings its own: ``urls`` for pages, ``api_urls`` for ``/api/v1/``."""
+
+from django.contrib import admin
+from django.urls import include, path, re_path
+
+from apps.core import health, problems
+
+api = [
+    path("", include("apps.accounts.api_urls")),
+]
+pages = [
+    path("", include("apps.accounts.urls")),
+]
+urlpatterns = [
+    path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
+    path("api/v1/", include(api)),
+    re_path(r"^api/", problems.unknown_address),
+    path("admin/", admin.site.urls),
+    *pages,
+]
+handler400 = "apps.core.problems.bad_request"
+handler403 = "apps.core.problems.permission_denied"
+handler404 = "apps.core.problems.not_found"
+handler500 = "apps.core.problems.server_error"

@@ -1,0 +1,69 @@
+"""How the web serves: threads for requests that wait on PostgreSQL, and no preloading.
+
+The embedding model runs in threads of its own, which do not survive a fork: every worker loads it after its
+fork, in the background, so that the first search does not pay for it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import environ
+
+if TYPE_CHECKING:
+    from gunicorn.workers.base import Worker
+
+_env = environ.Env()
+if _file := os.environ.get("FIRM_MEMORY_ENV_FILE", str(Path(__file__).with_name(".env"))):
+    _env.read_env(_file)
+
+bind = f"{_env.str('FIRM_MEMORY_BIND', default='127.0.0.1')}:{_env.int('FIRM_MEMORY_PORT', default=8100)}"
+worker_class = "gthread"
+workers = _env.int("FIRM_MEMORY_WEB_WORKERS", default=1)
+threads = _env.int("FIRM_MEMORY_WEB_THREADS", default=8)
+preload_app = False
+timeout = 60
+graceful_timeout = 8
+keepalive = 5
+loglevel = "warning"
+# It would write into the home directory of whoever runs this.
+control_socket_disable = True
+
+# An exit code that gunicorn takes for final: it ends instead of trying the same again at once.
+BOOT_ERROR = 3
+
+logger = logging.getLogger("firmmemory.web")
+
+
+def post_worker_init(worker: Worker) -> None:
+    from django.db import connections
+
+    from apps.core.database import DatabaseDown
+    from apps.core.errors import DomainError
+    from apps.core.startup import run_startup_checks
+
+    try:
+        run_startup_checks()
+    except DatabaseDown as error:
+        # It may come back, and until then the web says so (503) better than a refused connection does.
+        logger.warning("%s Serving anyway.", error.detail)
+    except DomainError as error:
+        logger.critical("%s", error.detail)
+        raise SystemExit(BOOT_ERROR) from None
+    finally:
+        connections.close_all()
+    threading.Thread(target=warm_up, name="warm-up", daemon=True).start()
+
+
+def warm_up() -> None:
+    from apps.memories.providers import registry
+
+    try:
+        registry.warm_up()
+    except Exception:
+        # The first search tries again, and its answer says what is missing.
+        logger.exception("The provider cannot be warmed up.")
