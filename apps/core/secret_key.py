@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from pathlib import Path
 
@@ -36,7 +35,7 @@ def persistent_secret_key(data_dir: Path) -> str:
 
 def _create(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f"{FILE_NAME}.{os.getpid()}")
+    draft = path.with_name(f"{FILE_NAME}.{secrets.token_hex(8)}")
     draft.touch(mode=0o600)
     draft.write_text(secrets.token_urlsafe(64) + "\n")
     try:
