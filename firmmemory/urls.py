@@ -7,6 +7,10 @@ from apps.core import health, problems
 
 api = [
     path("", include("apps.accounts.api_urls")),
+    path("", include("apps.taxonomy.api_urls")),
+    path("", include("apps.candidates.api_urls")),
+    path("", include("apps.approvals.api_urls")),
+    path("", include("apps.retrieval.api_urls")),
 ]
 pages = [
     path("", include("apps.accounts.urls")),

@@ -1,14 +1,29 @@
-"""The suite's PostgreSQL."""
+"""The suite's PostgreSQL, and the fixed cast of every test.
+
+In workspace `firm`: alice reviews, bob is a member, carol curates, dave is an admin; robo is an agent's token,
+botty a bot's, alice_token alice's own. In workspace `other`: charlie reviews.
+
+``principal(alice)`` is what services take, ``api(robo)`` a REST client, ``browser(alice)`` a signed-in one.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
-from typing import IO
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import IO, Any
 
 import pytest
+from django.contrib.auth.models import User
+from django.test import Client
 
+from apps.accounts.models import ApiToken, Role, TokenKind, Workspace
+from apps.accounts.principal import Principal, operator
+from apps.accounts.selectors import memberships_of, principal_for_token, principal_for_user
+from apps.accounts.services import member_add, token_create, workspace_add
 from apps.core import embedded_postgres
 from firmmemory.settings.test import TEST_DATA_DIR
 
@@ -27,3 +42,131 @@ def _give_back(lease: IO[str]) -> None:
     with lease, contextlib.suppress(BlockingIOError):
         fcntl.flock(lease, fcntl.LOCK_EX | fcntl.LOCK_NB)
         embedded_postgres.stop(TEST_DATA_DIR)
+
+
+@dataclass(frozen=True)
+class Issued:
+    """A token with its secret."""
+
+    token: ApiToken
+    secret: str
+
+
+class ApiClient(Client):
+    """Sends and reads JSON; a dict as data becomes the body."""
+
+    def post(self, path: str, data: Any = None, **options: Any) -> Any:
+        return self._with_body("post", path, data, options)
+
+    def put(self, path: str, data: Any = None, **options: Any) -> Any:
+        return self._with_body("put", path, data, options)
+
+    def patch(self, path: str, data: Any = None, **options: Any) -> Any:
+        return self._with_body("patch", path, data, options)
+
+    def delete(self, path: str, data: Any = None, **options: Any) -> Any:
+        return self._with_body("delete", path, data, options)
+
+    def _with_body(self, method: str, path: str, data: Any, options: dict[str, Any]) -> Any:
+        options.setdefault("content_type", "application/json")
+        body = data if isinstance(data, str | bytes) else "" if data is None else json.dumps(data)
+        return getattr(super(), method)(path, data=body, **options)
+
+
+@pytest.fixture
+def workspace(db: None) -> Workspace:
+    return Workspace.objects.get(slug="firm")
+
+
+@pytest.fixture
+def other_workspace(db: None) -> Workspace:
+    return workspace_add(slug="other")
+
+
+def add_person(workspace: Workspace, name: str, role: Role) -> User:
+    member_add(principal=operator(workspace), username=name, role=role)
+    return User.objects.get(username=name)
+
+
+def issue(workspace: Workspace, name: str, kind: TokenKind, *, owner: User | None = None, **options: Any) -> Issued:
+    return Issued(*token_create(principal=operator(workspace), name=name, kind=kind, owner=owner, **options))
+
+
+@pytest.fixture
+def alice(workspace: Workspace) -> User:
+    return add_person(workspace, "alice", Role.REVIEWER)
+
+
+@pytest.fixture
+def bob(workspace: Workspace) -> User:
+    return add_person(workspace, "bob", Role.MEMBER)
+
+
+@pytest.fixture
+def carol(workspace: Workspace) -> User:
+    return add_person(workspace, "carol", Role.CURATOR)
+
+
+@pytest.fixture
+def dave(workspace: Workspace) -> User:
+    return add_person(workspace, "dave", Role.ADMIN)
+
+
+@pytest.fixture
+def charlie(other_workspace: Workspace) -> User:
+    return add_person(other_workspace, "charlie", Role.REVIEWER)
+
+
+@pytest.fixture
+def robo(workspace: Workspace) -> Issued:
+    return issue(workspace, "robo", TokenKind.AGENT)
+
+
+@pytest.fixture
+def botty(workspace: Workspace) -> Issued:
+    return issue(workspace, "botty", TokenKind.BOT)
+
+
+@pytest.fixture
+def alice_token(workspace: Workspace, alice: User) -> Issued:
+    return issue(workspace, "alice-token", TokenKind.REVIEWER, owner=alice)
+
+
+@pytest.fixture
+def principal() -> Callable[..., Principal]:
+    """``principal(who, via="rest")``: of a person (in their first workspace unless told) or of a token."""
+
+    def make(who: User | Issued, *, via: str = "rest", workspace: Workspace | None = None) -> Principal:
+        if isinstance(who, Issued):
+            return principal_for_token(who.secret, via)
+        return principal_for_user(who, workspace or memberships_of(who)[0].workspace, via)
+
+    return make
+
+
+@pytest.fixture
+def api() -> Callable[..., ApiClient]:
+    """``api(who)``: a REST client with a bearer token; a person gets a reviewer token. ``api()`` is nobody."""
+
+    def make(who: User | Issued | None = None, **options: Any) -> ApiClient:
+        if isinstance(who, User):
+            workspace = memberships_of(who)[0].workspace
+            count = ApiToken.objects.filter(owner=who).count()
+            who = issue(workspace, f"{who.username} {count}", TokenKind.REVIEWER, owner=who)
+        headers = {"Authorization": f"Bearer {who.secret}"} if who else {}
+        return ApiClient(headers=headers, **options)
+
+    return make
+
+
+@pytest.fixture
+def browser() -> Callable[..., Client]:
+    """``browser(alice)``: a signed-in browser. With ``enforce_csrf_checks=True`` it must send the token."""
+
+    def make(who: User | None = None, **options: Any) -> Client:
+        client = Client(**options)
+        if who is not None:
+            client.force_login(who, backend="django.contrib.auth.backends.ModelBackend")
+        return client
+
+    return make

@@ -175,9 +175,7 @@ class IdempotencyKey(models.Model):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["workspace", "principal", "key"], name="idempotency_key_once")
-        ]
+        constraints = [models.UniqueConstraint(fields=["workspace", "principal", "key"], name="idempotency_key_once")]
         indexes = [models.Index(fields=["created_at"], name="idempotency_age")]
 
     def __str__(self) -> str:

@@ -75,14 +75,19 @@ class Principal:
         return self.has_role(Role.REVIEWER)
 
     def require_role(self, role: Role, *, to: str) -> None:
-        """Raise ``Forbidden`` unless the principal has at least ``role``; ``to`` completes "… may …"."""
+        """For a change: raise ``Forbidden`` unless the principal has at least ``role`` and may write.
+
+        ``to`` completes "Only a person with the … role may …".
+        """
         self.require_write()
+        self.require_reading_role(role, to=to)
+
+    def require_reading_role(self, role: Role, *, to: str) -> None:
+        """For a look: the same, and a read-only token will do."""
         if self.has_role(role):
             return
         if self.kind in (TokenKind.AGENT, TokenKind.BOT):
-            raise Forbidden(
-                f"A token of kind {self.kind} may not {to}; a person with the {role} role does that."
-            )
+            raise Forbidden(f"A token of kind {self.kind} may not {to}; a person with the {role} role does that.")
         raise Forbidden(f"Only a person with the {role} role may {to}.")
 
     def require_write(self) -> None:
@@ -95,6 +100,4 @@ class Principal:
 
 def operator(workspace: Workspace) -> Principal:
     """The principal of a management command."""
-    return Principal(
-        workspace=workspace, user=None, token=None, role=None, audience_ids=frozenset(), via="command"
-    )
+    return Principal(workspace=workspace, user=None, token=None, role=None, audience_ids=frozenset(), via="command")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from django.apps import apps
 from django.contrib.auth.models import User
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import Model, OuterRef, QuerySet, Subquery
 
 from apps.accounts.models import ApiToken, Audience, Membership, Role, TokenKind, Workspace
 from apps.accounts.principal import Principal
@@ -37,7 +38,7 @@ def principal_for_user(user: User, workspace: Workspace, via: str, request_id: s
 
 
 def principal_for_session(user: User, workspace_id: int | None, via: str, request_id: str = "") -> Principal:
-    """The person in the workspace the session chose, or in the first one where that choice no longer holds."""
+    """The person in the workspace that the session chose, or in the first one where that no longer holds."""
     memberships: Sequence[Membership] = list(_with_audiences(memberships_of(user)))
     if not memberships:
         raise Forbidden(
@@ -106,9 +107,7 @@ def _token_by_secret(secret: str) -> ApiToken | None:
         ApiToken.objects.select_related("workspace", "owner")
         .annotate(
             owner_role=Subquery(
-                Membership.objects.filter(workspace=OuterRef("workspace"), user=OuterRef("owner")).values(
-                    "role"
-                )[:1]
+                Membership.objects.filter(workspace=OuterRef("workspace"), user=OuterRef("owner")).values("role")[:1]
             ),
             own_audiences=ArraySubquery(same_workspace.filter(tokens=OuterRef("pk")).values("pk")),
             owner_audiences=ArraySubquery(same_workspace.filter(members=OuterRef("owner")).values("pk")),
@@ -116,3 +115,22 @@ def _token_by_secret(secret: str) -> ApiToken | None:
         .filter(digest=token_digest(secret))
         .first()
     )
+
+
+def audience_names(principal: Principal) -> list[str]:
+    if not principal.audience_ids:
+        return []
+    return list(Audience.objects.filter(pk__in=principal.audience_ids).values_list("name", flat=True))
+
+
+def repository_slugs(principal: Principal) -> list[str]:
+    """The repositories that the principal's token is limited to, by name."""
+    if not principal.repository_limit:
+        return []
+    rows = repositories(principal.workspace).filter(pk__in=principal.repository_limit)
+    return list(rows.order_by("slug").values_list("slug", flat=True))
+
+
+def repositories(workspace: Workspace) -> QuerySet[Model]:
+    """Repositories belong to a room above this one, which only knows their ids."""
+    return apps.get_model("scopes", "Repository")._default_manager.filter(workspace=workspace)

@@ -43,8 +43,7 @@ def workspace_add(*, slug: str) -> Workspace:
     except ValidationError:
         raise Invalid.field(
             "slug",
-            f"{slug!r} will not do as the name of a workspace: use 1 to 100 letters, digits, hyphens and "
-            "underscores.",
+            f"{slug!r} will not do as the name of a workspace: use 1 to 100 letters, digits, hyphens and underscores.",
         ) from None
     try:
         with transaction.atomic():
@@ -139,9 +138,7 @@ def token_create(
     _require_admin(principal, to="create tokens")
     kind = _kind(kind)
     if not principal.is_operator and (owner is None or owner != principal.user):
-        raise Forbidden(
-            "A token made here is owned by the person who makes it. Others are made on the server."
-        )
+        raise Forbidden("A token made here is owned by the person who makes it. Others are made on the server.")
     _check_owner(principal.workspace, kind, owner)
     _check_token(name, expires_at, confidence_ceiling)
     secret = f"fm_{kind.value}_{secrets.token_urlsafe(SECRET_BYTES)}"
@@ -178,11 +175,7 @@ def token_create(
 def token_revoke(*, principal: Principal, token: ApiToken) -> ApiToken:
     """End a token now. Revoking it again changes nothing."""
     _require_admin(principal, to="revoke tokens")
-    locked = (
-        ApiToken.objects.select_for_update(of=("self",))
-        .filter(pk=token.pk, workspace=principal.workspace)
-        .first()
-    )
+    locked = ApiToken.objects.select_for_update(of=("self",)).filter(pk=token.pk, workspace=principal.workspace).first()
     if locked is None:
         raise NotFound("There is no such token in this workspace.")
     if locked.revoked_at is None:
@@ -264,9 +257,7 @@ def _role(role: Role | str) -> Role:
     try:
         return Role(role)
     except ValueError:
-        raise Invalid.field(
-            "role", f"{role!r} is no role. Choose one of: {', '.join(Role.values)}."
-        ) from None
+        raise Invalid.field("role", f"{role!r} is no role. Choose one of: {', '.join(Role.values)}.") from None
 
 
 def _kind(kind: TokenKind | str) -> TokenKind:
@@ -328,9 +319,9 @@ def _membership_set(principal: Principal, user: User, role: Role) -> None:
 def _keep_an_admin(principal: Principal, membership: Membership, *, becomes: Role | None) -> None:
     if principal.is_operator or membership.role != Role.ADMIN or becomes == Role.ADMIN:
         return
-    others = Membership.objects.filter(
-        workspace=principal.workspace, role=Role.ADMIN, user__is_active=True
-    ).exclude(pk=membership.pk)
+    others = Membership.objects.filter(workspace=principal.workspace, role=Role.ADMIN, user__is_active=True).exclude(
+        pk=membership.pk
+    )
     if not others.exists():
         raise Conflict(
             f"{principal.workspace} would be left without an admin. Make somebody else an admin first.",
@@ -354,12 +345,8 @@ def _check_owner(workspace: Workspace, kind: TokenKind, owner: User | None) -> N
 
 def _check_token(name: str, expires_at: datetime | None, ceiling: float) -> None:
     if not name.strip() or len(name) > 100 or re.search(r"[\x00-\x1f\x7f\ud800-\udfff]", name):
-        raise Invalid.field(
-            "name", "Give the token a name of 1 to 100 characters, without control characters."
-        )
+        raise Invalid.field("name", "Give the token a name of 1 to 100 characters, without control characters.")
     if expires_at is not None and expires_at <= now():
-        raise Invalid.field(
-            "expires_at", "The token would have expired already. Choose a time in the future."
-        )
+        raise Invalid.field("expires_at", "The token would have expired already. Choose a time in the future.")
     if not 0 <= ceiling <= 1:
         raise Invalid.field("confidence_ceiling", f"{ceiling} is out of range. Choose a number from 0 to 1.")

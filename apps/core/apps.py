@@ -1,6 +1,27 @@
+from typing import Any
+
 from django.apps import AppConfig
+from django.core.signals import request_finished
+from django.db.models.signals import post_migrate
 
 
 class CoreConfig(AppConfig):
     name = "apps.core"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        request_finished.connect(_forget_request_id, dispatch_uid="core.request_id")
+        post_migrate.connect(_create_cache_table, sender=self, dispatch_uid="core.cache_table")
+
+
+def _create_cache_table(*, using: str, **kwargs: Any) -> None:
+    """The table of Django's database cache belongs to no model, so no migration makes it."""
+    from django.core.management import call_command
+
+    call_command("createcachetable", database=using, verbosity=0)
+
+
+def _forget_request_id(**kwargs: Any) -> None:
+    from apps.core import request_id
+
+    request_id.current.set("")

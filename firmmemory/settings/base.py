@@ -62,7 +62,7 @@ ROOT_URLCONF = "firmmemory.urls"
 WSGI_APPLICATION = "firmmemory.wsgi.application"
 
 INSTALLED_APPS = [
-    "apps.accounts.apps.FirmAdminConfig",
+    "apps.accounts.admin_config.FirmAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -208,7 +208,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["apps.core.parsers.StrictJSONParser"],
     "DEFAULT_THROTTLE_CLASSES": ["apps.accounts.throttling.PrincipalThrottle"],
     "DEFAULT_SCHEMA_CLASS": "apps.core.openapi.ProblemAutoSchema",
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "apps.core.openapi.AlwaysTheFirst",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "apps.core.negotiation.AlwaysTheFirst",
     "EXCEPTION_HANDLER": "apps.core.problems.exception_handler",
     "URL_FORMAT_OVERRIDE": None,
     "UNAUTHENTICATED_USER": None,

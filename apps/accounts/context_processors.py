@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils.functional import SimpleLazyObject
+
+from apps.accounts.models import Workspace
+from apps.accounts.principal import Principal
+from apps.accounts.selectors import memberships_of
+from apps.accounts.sessions import session_principal, signed_in_user
+from apps.core.errors import Forbidden
+
+
+def principal(request: HttpRequest) -> dict[str, Any]:
+    """``principal`` and ``workspaces`` for the frame around a page; nothing is looked up until it is shown."""
+    return {
+        "principal": SimpleLazyObject(lambda: _principal(request)),
+        "workspaces": SimpleLazyObject(lambda: _workspaces(request)),
+    }
+
+
+def _principal(request: HttpRequest) -> Principal | None:
+    known: Principal | None = getattr(request, "principal", None)
+    if known is not None:
+        return known
+    try:
+        return session_principal(request, "ui")
+    except Forbidden:
+        return None  # signed in, and a member of nothing: the page says so
+
+
+def _workspaces(request: HttpRequest) -> list[Workspace]:
+    user = signed_in_user(request)
+    return [membership.workspace for membership in memberships_of(user)] if user else []

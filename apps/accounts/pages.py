@@ -1,0 +1,68 @@
+"""What stands before every HTML page: who may see it, and what nobody else's cache may keep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec
+
+from django.contrib.auth.views import redirect_to_login
+from django.db import connection
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.utils.cache import add_never_cache_headers
+
+from apps.accounts.models import Role
+from apps.accounts.principal import Principal
+from apps.accounts.sessions import session_principal
+
+P = ParamSpec("P")
+
+
+class PageRequest(HttpRequest):
+    """A request that ``page`` has let through."""
+
+    principal: Principal
+
+
+PageView = Callable[Concatenate[PageRequest, P], HttpResponseBase]
+View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
+
+
+def page(role: Role = Role.MEMBER, *, to: str = "see this page", via: str = "ui") -> Callable[[PageView[P]], View[P]]:
+    """Let a view be seen by members with at least ``role``, and give it ``request.principal``.
+
+    Anybody not signed in is sent to sign in and back; a wrong role is ``Forbidden``, which becomes the 403 page.
+    ``to`` completes "Only a person with the … role may …".
+    """
+
+    def decorate(view: PageView[P]) -> View[P]:
+        @wraps(view)
+        def guarded(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+            principal = session_principal(request, via)
+            if principal is None:
+                return _send_to_sign_in(request)
+            principal.require_reading_role(role, to=to)
+            request.principal = principal  # type: ignore[attr-defined]
+            response = view(request, *args, **kwargs)  # type: ignore[arg-type]
+            add_never_cache_headers(response)
+            return response
+
+        return guarded
+
+    return decorate
+
+
+def _send_to_sign_in(request: HttpRequest) -> HttpResponseBase:
+    # While the database is down nobody can sign in: say that, instead of asking for a password in vain.
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+    if getattr(request, "htmx", False):
+        # A redirect would be followed by the script, and the sign-in page put into a corner of this one.
+        target = redirect_to_login(_path_of_the_page(request))["Location"]
+        return HttpResponse(status=204, headers={"HX-Redirect": target})
+    return redirect_to_login(request.get_full_path() if request.method in ("GET", "HEAD") else "/")
+
+
+def _path_of_the_page(request: HttpRequest) -> str:
+    htmx: Any = getattr(request, "htmx", None)
+    return getattr(htmx, "current_url_abs_path", None) or "/"
