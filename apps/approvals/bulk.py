@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 
 from apps.accounts.principal import Principal
 from apps.approvals import policy
-from apps.approvals.services import candidate_approve, candidate_reject
+from apps.approvals.services import brings_memory, candidate_approve, candidate_reject
 from apps.candidates.access import candidates_visible
 from apps.candidates.models import Candidate
 from apps.core.errors import Conflict, DomainError, FieldError, Forbidden, Invalid, NotFound
@@ -82,7 +82,7 @@ def _decide_some(
 
 def _embed(candidates: dict[UUID, Candidate]) -> dict[UUID, Prepared]:
     """Embed together what is embedded anyway. When that fails, each approval tries by itself and says why it cannot."""
-    rows = [row for row in candidates.values() if row.is_open and (row.corrects_id is None or row.has_replacement)]
+    rows = [row for row in candidates.values() if row.is_open and brings_memory(row)]
     try:
         made = get_provider().prepare_many([row.content for row in rows])
     except ProviderError:

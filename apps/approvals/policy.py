@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from uuid import UUID
-
 from apps.accounts.audit import audit_record
 from apps.accounts.models import Role
 from apps.accounts.principal import Principal
@@ -55,27 +53,3 @@ def require_opened(principal: Principal, candidate: Candidate) -> None:
             code="not_opened",
             extra={"candidate": str(candidate.pk)},
         )
-
-
-def opened_record(principal: Principal, candidate: Candidate) -> None:
-    """Note that this reviewer looked at this version."""
-    if principal.can_review and candidate.is_open:
-        Opened.objects.bulk_create(
-            [
-                Opened(
-                    candidate=candidate,
-                    workspace_id=candidate.workspace_id,
-                    user=principal.user,
-                    version=candidate.version,
-                )
-            ],
-            ignore_conflicts=True,
-        )
-
-
-def memory_subject(memory_id: UUID) -> dict[str, object]:
-    return {"subject_kind": "memory", "subject_id": memory_id}
-
-
-def candidate_subject(candidate_id: UUID) -> dict[str, object]:
-    return {"subject_kind": "candidate", "subject_id": candidate_id}

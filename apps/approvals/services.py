@@ -10,6 +10,7 @@ from uuid import UUID
 from django.db import transaction
 
 from apps.accounts.audit import audit_record
+from apps.accounts.models import Role
 from apps.accounts.principal import Principal
 from apps.approvals import policy
 from apps.approvals.amendments import (
@@ -71,21 +72,37 @@ def candidate_approve(
     amendment that will not do, ``Unavailable`` when it cannot be embedded or stored; the candidate then stays open.
     """
     amendment = amendment or Amendment()
-    candidate = _candidate_to_decide(principal, candidate_id, version, Action.APPROVE)
-    _require_second_person(principal, candidate)
-    check_amendment(principal, candidate, amendment)
     note = _checked_reason(principal, note, required=False, field="note")
+    if prepared is None:
+        prepared = approval_prepare(
+            principal=principal, candidate_id=candidate_id, version=version, amendment=amendment
+        )
     try:
-        # Embedding may be slow and may use the network, so it comes before the transaction.
-        if prepared is None and _brings_memory(candidate):
-            prepared = get_provider().prepare(amended_content(candidate, amendment))
         with transaction.atomic():
             return _approve_locked(principal, candidate_id, version, amendment, note, batch_id, prepared)
     except ProviderError as error:
         raise Unavailable(f"The candidate is still open. {error.message}", code="provider_unavailable") from error
 
 
-def _brings_memory(candidate: Candidate) -> bool:
+def approval_prepare(
+    *, principal: Principal, candidate_id: UUID, version: int, amendment: Amendment
+) -> Prepared | None:
+    """Everything of an approval that may be slow, to be done before its transaction: checks, and the embedding.
+
+    ``None`` for a report that brings no new wording. Raises what ``candidate_approve`` raises.
+    """
+    candidate = _candidate_to_decide(principal, candidate_id, version, Action.APPROVE)
+    _require_second_person(principal, candidate)
+    check_amendment(principal, candidate, amendment)
+    if not brings_memory(candidate):
+        return None
+    try:
+        return get_provider().prepare(amended_content(candidate, amendment))
+    except ProviderError as error:
+        raise Unavailable(f"The candidate is still open. {error.message}", code="provider_unavailable") from error
+
+
+def brings_memory(candidate: Candidate) -> bool:
     return candidate.corrects_id is None or candidate.has_replacement
 
 
@@ -121,12 +138,13 @@ def _approve_locked(
     batch_id: UUID | None,
     prepared: Prepared | None,
 ) -> Approved:
+    principal.require_role(Role.REVIEWER, to="approve a candidate")
     candidate = candidate_for(principal, candidate_id, lock=True)
     _require_decidable(candidate, version, Action.APPROVE)
     second = policy.second_person(principal, candidate)
     at = now()
     targets = lock_targets(principal, candidate, amendment)
-    statement = build_statement(principal, candidate, amendment) if prepared else None
+    statement = build_statement(principal, candidate, amendment) if brings_memory(candidate) else None
     if statement is not None:
         _require_news(principal, statement)
     before, after = changes(candidate, statement, targets) if statement else ({}, {})

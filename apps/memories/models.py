@@ -435,6 +435,25 @@ class Lexeme(models.Model):
         return f"{self.word}: {self.ndoc}"
 
 
+class Corpus(models.Model):
+    """How many memories a workspace has and how long they are together, as of the last count."""
+
+    workspace = models.OneToOneField(Workspace, primary_key=True, on_delete=models.PROTECT, related_name="+")
+    documents = models.IntegerField(default=0)
+    lexemes = models.BigIntegerField(default=0)
+    counted_at = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name_plural = "corpora"
+
+    def __str__(self) -> str:
+        return f"{self.workspace}: {self.documents}"
+
+    @property
+    def mean_length(self) -> float:
+        return self.lexemes / self.documents if self.documents else 0.0
+
+
 class GenerationState(models.TextChoices):
     BUILDING = "building", "Building"
     LIVE = "live", "Live"

@@ -32,7 +32,10 @@ class Repository(models.Model):
     remote = models.CharField(max_length=500, blank=True)
     aliases = ArrayField(models.CharField(max_length=200), default=list, blank=True)
     domain_ids = ArrayField(
-        models.BigIntegerField(), default=list, blank=True, help_text="Domains that a search in it brings along."
+        models.BigIntegerField(),
+        default=list,
+        blank=True,
+        help_text="Domains that a search in it brings along.",
     )
     confirmed = models.BooleanField(default=False, help_text="A curator has looked at it.")
 

@@ -27,7 +27,9 @@ def search_scope(workspace: Workspace, *, domains: Sequence[str], repos: Sequenc
     """
     if not domains and not repos:
         return SearchScope(everything=True)
-    found = dict(Domain.objects.filter(workspace=workspace, slug__in=[d.strip() for d in domains]).values_list("slug", "pk"))
+    found = dict(
+        Domain.objects.filter(workspace=workspace, slug__in=[d.strip() for d in domains]).values_list("slug", "pk")
+    )
     unknown = [name for name in domains if name.strip() not in found]
     domain_ids = set(found.values())
     repo_ids = set()

@@ -7,8 +7,8 @@ from apps.core.errors import FieldError, Invalid
 from apps.core.screening.text import check_text
 from apps.scopes.identity import parse_remote
 from apps.scopes.models import Domain, Repository
-from apps.scopes.selectors import find_repository
 from apps.scopes.scope import ResolvedScope, Scope
+from apps.scopes.selectors import find_repository
 
 MAX_NAMES = 50
 MAX_NAME_LENGTH = 200
@@ -54,9 +54,7 @@ def _register_domains(workspace: Workspace, names: Sequence[str]) -> tuple[list[
     known = {row.slug for row in rows}
     missing = [slug for slug in wanted if slug not in known]
     if missing:
-        Domain.objects.bulk_create(
-            (Domain(workspace=workspace, slug=slug) for slug in missing), ignore_conflicts=True
-        )
+        Domain.objects.bulk_create((Domain(workspace=workspace, slug=slug) for slug in missing), ignore_conflicts=True)
     return list(rows.all()) if missing else list(rows), missing
 
 

@@ -75,9 +75,9 @@ def sources_record(workspace: Workspace, inputs: Sequence[SourceInput]) -> list[
     return [(rows[identity], source) for identity, source in reversed(distinct.items())]
 
 
-def _find(workspace: Workspace, wanted: dict[tuple[str, str, str | None], SourceInput]) -> dict[
-    tuple[str, str, str | None], Source
-]:
+def _find(
+    workspace: Workspace, wanted: dict[tuple[str, str, str | None], SourceInput]
+) -> dict[tuple[str, str, str | None], Source]:
     condition = Q()
     for kind, reference, commit in wanted:
         same_commit = Q(commit__isnull=True) if commit is None else Q(commit=commit)

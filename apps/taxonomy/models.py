@@ -19,7 +19,9 @@ class Category(models.Model):
         null=True, blank=True, help_text="After this many days a memory counts half. Empty: it does not fade."
     )
     ttl_days = models.PositiveIntegerField(
-        null=True, blank=True, help_text="Working notes of this category expire after this many days. Empty: never."
+        null=True,
+        blank=True,
+        help_text="Working notes of this category expire after this many days. Empty: never.",
     )
     weights: models.JSONField[Any, Any] = models.JSONField(
         default=dict, blank=True, help_text='Weight by intent, such as {"explain-why": 1.2}. Missing: 1.'
@@ -31,7 +33,8 @@ class Category(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["workspace", "slug"], name="category_slug_once"),
             models.CheckConstraint(
-                condition=Q(half_life_days__isnull=True) | Q(half_life_days__gt=0), name="category_half_life_positive"
+                condition=Q(half_life_days__isnull=True) | Q(half_life_days__gt=0),
+                name="category_half_life_positive",
             ),
         ]
         triggers = [no_delete("category_no_delete")]
@@ -71,7 +74,8 @@ class MemoryType(models.Model):
             models.UniqueConstraint(fields=["workspace", "slug"], name="memory_type_slug_once"),
             models.UniqueConstraint(fields=["workspace", "name"], name="memory_type_name_once"),
             models.CheckConstraint(
-                condition=Q(min_confidence__gte=0, min_confidence__lte=1), name="memory_type_confidence_is_share"
+                condition=Q(min_confidence__gte=0, min_confidence__lte=1),
+                name="memory_type_confidence_is_share",
             ),
         ]
         triggers = [

@@ -259,6 +259,10 @@ class MemoryProvider(Protocol):
 
     def get(self, memory_id: UUID) -> MemoryRecord | None: ...
 
+    def statuses(self, memory_ids: Sequence[UUID]) -> dict[UUID, str]:
+        """The status that the pool gives each of these memories; those it does not hold are left out."""
+        ...
+
     def update(self, memory_id: UUID, patch: PayloadPatch) -> None:
         """Change what is filtered by, for all passages; an unknown id is a ``ProviderError``."""
         ...

@@ -62,6 +62,9 @@ class InMemoryProvider(EmbeddingProvider):
         stored = self._stored.get(memory_id)
         return None if stored is None else stored.record
 
+    def statuses(self, memory_ids: Sequence[UUID]) -> dict[UUID, str]:
+        return {each: self._stored[each].record.status for each in memory_ids if each in self._stored}
+
     def update(self, memory_id: UUID, patch: PayloadPatch) -> None:
         with self._writing:
             stored = self._stored.get(memory_id)

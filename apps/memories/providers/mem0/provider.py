@@ -84,6 +84,11 @@ class Mem0Provider(EmbeddingProvider):
             row = self._store(live_generation()).get(str(memory_id))
         return None if row is None else record_from(memory_id, row.payload)
 
+    def statuses(self, memory_ids: Sequence[UUID]) -> dict[UUID, str]:
+        parts.load()
+        with _pool_errors("read"), _read_only():
+            return self._store(live_generation()).statuses(memory_ids)
+
     def update(self, memory_id: UUID, patch: PayloadPatch) -> None:
         changes = patch_payload(patch)
         parts.load()

@@ -48,6 +48,7 @@ ON CONFLICT (id) DO NOTHING
 """
 _PATCH = "UPDATE {table} SET payload = payload || %s::jsonb WHERE memory_id = %s"
 _GET = "SELECT id, payload::text FROM {table} WHERE id = %s"
+_STATUSES = "SELECT memory_id, status FROM {table} WHERE memory_id = ANY(%s) AND passage = 0"
 _PAGE = """
 SELECT id, payload::text FROM {table} WHERE passage = 0 AND memory_id > %s ORDER BY memory_id LIMIT %s
 """
@@ -107,6 +108,13 @@ class PoolStore(VectorStoreBase):
 
     def get(self, vector_id: str) -> Row | None:
         return next(self._rows(_GET, [vector_id]), None)
+
+    def statuses(self, memory_ids: Sequence[UUID]) -> dict[UUID, str]:
+        """By the memory's id; those that are not there are left out."""
+        with connection.cursor() as cursor:
+            cursor.execute(*settings_statement(POOL_SECONDS))
+            cursor.execute(self._sql(_STATUSES), [list(memory_ids)])
+            return dict(cursor.fetchall())
 
     def patch(self, memory_id: str, changes: Mapping[str, Any]) -> int:
         """Change the payload of all passages of a memory, and nothing else; the number of rows changed."""

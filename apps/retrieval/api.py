@@ -1,0 +1,110 @@
+"""Memories over REST: search, and one memory in full."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.accounts.authentication import principal_of
+from apps.accounts.throttling import SEARCH
+from apps.core.serializers import Many, Moment, NoQuery, OneOf, StrictQuery, Text, Whole
+from apps.memories.models import MemoryStatus, Tier
+from apps.memories.selectors import memory_for, memory_shown
+from apps.retrieval.request import DEFAULT_LIMIT, INTENTS, MAX_LIMIT, MAX_QUESTION, SearchRequest
+from apps.retrieval.services import search
+from apps.sources.api import SourceOut
+
+MAX_LISTED = 100
+
+
+class SearchQuery(StrictQuery):
+    q = Text(max_length=MAX_QUESTION, verbatim=True, help_text="The question, in plain words.")
+    repos = Many(
+        Text(max_length=500, multiline=False),
+        max_items=MAX_LISTED,
+        required=False,
+        help_text="Slugs, aliases or remotes. Each brings its domains and the firm with it.",
+    )
+    domains = Many(Text(max_length=200, multiline=False), max_items=MAX_LISTED, required=False)
+    types = Many(Text(max_length=100, multiline=False), max_items=MAX_LISTED, required=False)
+    tiers = Many(OneOf(choices=Tier.values), max_items=len(Tier.values), required=False)
+    limit = Whole(min_value=1, max_value=MAX_LIMIT, default=DEFAULT_LIMIT)
+    as_of = Moment(required=False, help_text="What held then.")
+    known_at = Moment(required=False, help_text="What was known then.")
+    intent = OneOf(choices=INTENTS, required=False)
+    recipe = Text(max_length=60, multiline=False, required=False, help_text="For curators.")
+
+
+class MemoryScopeOut(serializers.Serializer[Any]):
+    firm = serializers.BooleanField()
+    domains = serializers.ListField(child=serializers.CharField())
+    repos = serializers.ListField(child=serializers.CharField())
+
+
+class ResultOut(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    number = serializers.CharField()
+    content = serializers.CharField()
+    type = serializers.CharField()
+    category = serializers.CharField()
+    scope = MemoryScopeOut()
+    tier = serializers.ChoiceField(Tier.choices)
+    status = serializers.ChoiceField(MemoryStatus.choices)
+    confidence = serializers.FloatField(allow_null=True)
+    sources = SourceOut(many=True)
+    valid_from = serializers.DateTimeField(allow_null=True)
+    valid_to = serializers.DateTimeField(allow_null=True)
+    recorded_at = serializers.DateTimeField()
+    retired_at = serializers.DateTimeField(allow_null=True)
+
+
+class FoundOut(ResultOut):
+    score = serializers.FloatField()
+    scores = serializers.DictField(child=serializers.FloatField())
+
+
+class MemoryOut(ResultOut):
+    chain = serializers.ListField(child=serializers.DictField())
+    verdicts = serializers.ListField(child=serializers.DictField())
+
+
+class StageOut(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    ms = serializers.FloatField()
+    detail = serializers.CharField(allow_blank=True)
+
+
+class SearchOut(serializers.Serializer[Any]):
+    results = FoundOut(many=True)
+    intent = serializers.CharField()
+    pipeline_stages = StageOut(many=True)
+    degraded = serializers.BooleanField()
+    note = serializers.CharField(allow_blank=True)
+
+
+class SearchView(APIView):
+    throttle_kind = SEARCH
+
+    @extend_schema(
+        operation_id="search", parameters=[SearchQuery], responses=SearchOut, summary="Search what the firm knows"
+    )
+    def get(self, request: Request) -> Response:
+        asked = SearchQuery.read_query(request)
+        values = {name: tuple(value) if isinstance(value, list) else value for name, value in asked.items()}
+        answer = search(principal=principal_of(request), request=SearchRequest(**values))
+        return Response(answer.as_dict())
+
+
+class MemoryView(APIView):
+    @extend_schema(
+        operation_id="memory", responses=MemoryOut, summary="One memory in any status, by id or number, with its chain"
+    )
+    def get(self, request: Request, reference: str) -> Response:
+        NoQuery.read_query(request)
+        principal = principal_of(request)
+        return Response(memory_shown(principal, memory_for(principal, reference)))

@@ -1,0 +1,137 @@
+"""Search: from a question to the memories that hold, with an account of how they were found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from apps.accounts.models import Role
+from apps.accounts.principal import Principal
+from apps.core.clock import now
+from apps.core.errors import Forbidden
+from apps.memories.models import Memory, Tier
+from apps.memories.selectors import domains_of, memories_shown
+from apps.retrieval.filters import Admission
+from apps.retrieval.pipeline import Hit, Search
+from apps.retrieval.recipes import Recipe, recipe_named
+from apps.retrieval.request import SearchRequest
+from apps.retrieval.stages import fuse, text, vector, visibility
+from apps.scopes.models import Repository
+from apps.scopes.selectors import SearchScope, search_scope
+from apps.taxonomy.selectors import find_types
+
+DEFAULT_INTENT = "look-up"
+
+
+@dataclass(frozen=True, slots=True)
+class SearchAnswer:
+    results: list[dict[str, Any]]
+    intent: str
+    pipeline_stages: list[dict[str, Any]]
+    degraded: bool
+    note: str
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "results": self.results,
+            "intent": self.intent,
+            "pipeline_stages": self.pipeline_stages,
+            "degraded": self.degraded,
+            "note": self.note,
+        }
+
+
+def search(*, principal: Principal, request: SearchRequest) -> SearchAnswer:
+    """The memories that answer a question best, for this principal.
+
+    Degrades instead of failing: what could not be looked at is said in ``note``, ``degraded`` and the stages. Raises
+    ``Invalid`` for values that will not do and ``Forbidden`` outside the token's limits or for a curator's recipe.
+    """
+    request.check()
+    recipe = _recipe(principal, request)
+    run = _begin(principal, request, recipe)
+    vector.run(run)
+    text.run(run)
+    run.skip("identifier", f"The recipe {recipe.name} does not use it.")
+    fuse.run(run)
+    run.skip("weight", f"The recipe {recipe.name} weighs all categories alike.")
+    visibility.collapse(run)
+    run.skip("decay", f"The recipe {recipe.name} lets nothing fade.")
+    found = visibility.check(run)
+    run.skip("rerank", f"The recipe {recipe.name} has no reranker.")
+    hits = run.hits[: run.limit]
+    return SearchAnswer(
+        results=_results(principal, hits, found),
+        intent=run.intent,
+        pipeline_stages=[stage.as_dict() for stage in run.stages],
+        degraded=run.degraded,
+        note=" ".join(run.notes),
+    )
+
+
+def _recipe(principal: Principal, request: SearchRequest) -> Recipe:
+    if request.recipe is not None and not principal.has_role(Role.CURATOR):
+        raise Forbidden("Only a person with the curator role may choose a recipe.")
+    return recipe_named(request.recipe)
+
+
+def _begin(principal: Principal, request: SearchRequest, recipe: Recipe) -> Search:
+    workspace = principal.workspace
+    types = None
+    if request.types is not None:
+        types = tuple(find_types(workspace, list(request.types), field="types", active_only=False))
+    scope = _limited(principal, search_scope(workspace, domains=request.domains or (), repos=request.repos or ()))
+    run = Search(
+        question=request.q.strip(),
+        admission=Admission(
+            workspace_id=workspace.pk,
+            scope=scope,
+            audiences=principal.audience_ids,
+            now=now(),
+            tiers=frozenset(request.tiers or Tier.values),
+            types=types,
+            as_of=request.as_of,
+            known_at=request.known_at,
+        ),
+        recipe=recipe,
+        limit=request.limit,
+        intent=request.intent or DEFAULT_INTENT,
+        notes=list(request.notes),
+    )
+    run.skip("intent", "As asked for." if request.intent else "Not detected; nothing depends on it in this recipe.")
+    _describe_scope(run, scope)
+    return run
+
+
+def _limited(principal: Principal, scope: SearchScope) -> SearchScope:
+    """A token limited to repositories searches within them, whatever it asks for."""
+    limit = set(principal.repository_limit)
+    if not limit:
+        return scope
+    if scope.everything:
+        return SearchScope(everything=False, repo_ids=tuple(sorted(limit)), domain_ids=tuple(sorted(domains_of(limit))))
+    outside = set(scope.repo_ids) - limit
+    if outside or set(scope.domain_ids) - domains_of(limit):
+        names = ", ".join(Repository.objects.filter(pk__in=outside).values_list("slug", flat=True))
+        raise Forbidden(f"This token is limited to some repositories and may not search {names or 'those domains'}.")
+    return scope
+
+
+def _describe_scope(run: Search, scope: SearchScope) -> None:
+    with run.stage("scope") as stage:
+        if scope.everything:
+            stage.detail = "The whole workspace."
+            run.notes.append("No repository or domain was named, so the whole workspace was searched.")
+            return
+        stage.detail = f"The firm, {len(scope.domain_ids)} domains and {len(scope.repo_ids)} repositories."
+        if scope.unknown:
+            listed = ", ".join(f"“{name[:80]}”" for name in scope.unknown)
+            run.notes.append(f"Not known here: {listed}. Nothing was searched for under that name.")
+
+
+def _results(principal: Principal, hits: list[Hit], found: dict[Any, Memory]) -> list[dict[str, Any]]:
+    shown = memories_shown(principal, [found[hit.memory_id] for hit in hits])
+    return [
+        entry | {"score": round(hit.score, 6), "scores": {name: round(value, 6) for name, value in hit.scores.items()}}
+        for entry, hit in zip(shown, hits, strict=True)
+    ]

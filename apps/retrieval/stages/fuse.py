@@ -1,0 +1,53 @@
+"""Two rankings into one: a weighted sum of normalised scores.
+
+Cosine similarity keeps its own scale; BM25 has none, so it is divided by the best of this question. A memory that
+one arm did not bring counts there as its last hit did, which is the most it can have had. (Convex combination, after
+Bruch, Gai and Ingber, 2023, "An Analysis of Fusion Functions for Hybrid Retrieval".)
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from apps.retrieval.pipeline import Hit, Search
+
+
+def run(search: Search) -> None:
+    with search.stage("fuse") as stage:
+        weights = {"vector": search.recipe.vector_weight, "text": search.recipe.text_weight}
+        arms = {name: _normalised(name, hits) for name, hits in search.arms.items()}
+        total = sum(weights[name] for name in arms) or 1.0
+        search.hits = _merged(search)
+        for hit in search.hits:
+            parts = {
+                name: scores.get(hit.memory_id, _floor(scores, search.recipe.depth)) * weights[name] / total
+                for name, scores in arms.items()
+            }
+            hit.score = hit.scores["fused"] = sum(parts.values())
+        search.hits.sort(key=_best_first)
+        stage.detail = f"{len(search.hits)} from {', '.join(arms) or 'no arm'}."
+
+
+def _normalised(name: str, hits: list[Hit]) -> dict[UUID, float]:
+    scores = {hit.memory_id: hit.scores[name] for hit in hits}
+    best = max(scores.values(), default=0.0)
+    if name == "vector" or best <= 0:
+        return scores
+    return {memory_id: score / best for memory_id, score in scores.items()}
+
+
+def _floor(scores: dict[UUID, float], depth: int) -> float:
+    """A full arm may have left a memory out; one that is not full has looked at everything."""
+    return min(scores.values()) if len(scores) >= depth else 0.0
+
+
+def _merged(search: Search) -> list[Hit]:
+    merged: dict[UUID, Hit] = {}
+    for hits in search.arms.values():
+        for hit in hits:
+            merged.setdefault(hit.memory_id, Hit(hit.memory_id)).scores.update(hit.scores)
+    return list(merged.values())
+
+
+def _best_first(hit: Hit) -> tuple[float, str]:
+    return -hit.score, str(hit.memory_id)
