@@ -172,10 +172,15 @@ def _check_pgvector(where: str, installed: str | None, available: str | None) ->
     )
 
 
-def down_sentence(error: OperationalError) -> str | None:
-    """What to tell a person when ``error`` means that no server lets us in; ``None`` for any other error."""
+def is_down(error: OperationalError) -> bool:
+    """Whether ``error`` means that no server lets us in, rather than that a statement failed."""
     state = getattr(error.__cause__, "sqlstate", None)
-    if state is not None and not state.startswith(DOWN_STATES):
+    return state is None or state.startswith(DOWN_STATES)
+
+
+def down_sentence(error: OperationalError) -> str | None:
+    """What to tell the person at the terminal when the database is down; ``None`` for any other error."""
+    if not is_down(error):
         return None
     if not settings.DATABASE_URL:
         try:

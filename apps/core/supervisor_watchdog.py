@@ -34,21 +34,18 @@ def main() -> None:
 
 
 def end(groups: set[int]) -> None:
-    for group in groups:
+    for leader in groups:
         # The leader alone: it knows in which order its own processes stop.
-        send(group, signal.SIGTERM)
+        send(leader, signal.SIGTERM)
     deadline = time.monotonic() + GRACE_SECONDS
-    while any(exists(group) for group in groups) and time.monotonic() < deadline:
-        time.sleep(0.1)
+    while any(send(leader, 0) for leader in groups) and time.monotonic() < deadline:
+        time.sleep(0.05)
     for group in groups:
         send(-group, signal.SIGKILL)
 
 
-def exists(group: int) -> bool:
-    return send(-group, 0)
-
-
 def send(process: int, number: int) -> bool:
+    """Send a signal; false where nobody is left to get it. Signal 0 only asks."""
     try:
         os.kill(process, number)
     except (ProcessLookupError, PermissionError):

@@ -134,7 +134,7 @@ def test_status_says_where_it_is(shared):
 
 
 def test_attaching_to_nothing_says_how_to_start_it(base):
-    with pytest.raises(NotRunning, match="is not running. Start it with `make up`"):
+    with pytest.raises(NotRunning, match=r"is not running. Start it with `make up`"):
         embedded_postgres.attach(base)
     assert embedded_postgres.last_known(base) is None
     assert embedded_postgres.stop(base) is False
