@@ -242,7 +242,7 @@ class Memory(models.Model):
                 operation=pgtrigger.UpdateOf("audience_ids"),
                 func=f"""
                 IF NOT (NEW.audience_ids @> OLD.audience_ids) THEN
-                    {raise_violation("an audience is never taken off a memory", constraint="memory_audience_only_grows")}
+                    {raise_violation("an audience is never taken off", constraint="memory_audience_only_grows")}
                 END IF;
                 RETURN NEW;""",
             ),
@@ -290,7 +290,7 @@ class Memory(models.Model):
                     WHERE v.id = NEW.verdict_id AND v.reviewer_id IN (p.user_id, t.owner_id)
                       AND (w.second_person OR v.second_person)
                 ) THEN
-                    {raise_violation("memory % was approved by its proposer", "NEW.id", constraint="memory_second_person")}
+                    {raise_violation("% was approved by its proposer", "NEW.id", constraint="memory_second_person")}
                 END IF;
                 RETURN NULL;""",
             ),
@@ -359,6 +359,7 @@ class Supersession(models.Model):
     old = models.ForeignKey(Memory, on_delete=models.PROTECT, related_name="replaced_by")
     new = models.ForeignKey(Memory, on_delete=models.PROTECT, related_name="replaces")
     kind = models.CharField(max_length=10, choices=EdgeKind, default=EdgeKind.FULL)
+    holds_from = models.DateTimeField(help_text="When the new one took effect: where a full edge ends the old one.")
     verdict = models.ForeignKey(Verdict, on_delete=models.PROTECT, related_name="edges")
     voided_by = models.ForeignKey(Verdict, null=True, on_delete=models.PROTECT, related_name="voided_edges")
 
