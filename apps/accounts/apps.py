@@ -1,6 +1,7 @@
 from typing import Any
 
 from django.apps import AppConfig
+from django.apps import apps as global_apps
 from django.db.models.signals import post_migrate
 
 
@@ -16,11 +17,11 @@ class AccountsConfig(AppConfig):
         post_migrate.connect(_add_default_workspace, sender=self, dispatch_uid="accounts.workspace")
 
 
-def _add_default_workspace(*, apps: Any, **kwargs: Any) -> None:
+def _add_default_workspace(*, apps: Any = None, **kwargs: Any) -> None:
     from apps.accounts.services import DEFAULT_WORKSPACE, workspace_ensure
 
     try:
-        apps.get_model("accounts", "Workspace")
+        (apps or global_apps).get_model("accounts", "Workspace")
     except LookupError:
         return  # only another app was migrated so far
     workspace_ensure(slug=DEFAULT_WORKSPACE)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import re
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
 from typing import Any
@@ -23,6 +24,7 @@ from django.core.exceptions import (
     ValidationError,
 )
 from django.db import DatabaseError, DataError, IntegrityError, InterfaceError, OperationalError
+from django.db.models import ProtectedError, RestrictedError
 from django.http import (
     Http404,
     HttpRequest,
@@ -36,6 +38,7 @@ from django.urls import resolve
 from django.views.decorators.csrf import csrf_exempt
 from rest_framework import exceptions as drf
 from rest_framework.response import Response
+from rest_framework.settings import api_settings
 
 from apps.core import request_id
 from apps.core.database import DatabaseDown
@@ -156,6 +159,8 @@ def _from_drf(error: drf.APIException) -> DomainError | None:
 
 def _from_database(error: Exception) -> DomainError | None:
     state: str = getattr(error.__cause__, "sqlstate", None) or getattr(error, "sqlstate", None) or ""
+    if isinstance(error, ProtectedError | RestrictedError):
+        return Conflict("This is in use by other records and is not removed.", code="in_use")
     if isinstance(error, IntegrityError):
         return _from_constraint(error, state)
     if isinstance(error, DataError):
@@ -173,8 +178,10 @@ def _from_constraint(error: IntegrityError, state: str) -> DomainError:
     name = getattr(getattr(error.__cause__, "diag", None), "constraint_name", None) or ""
     if name in CONSTRAINT_ERRORS:
         return CONSTRAINT_ERRORS[name]()
-    # The database held where a service should have: say so to whoever reads the log.
-    logger.warning("constraint %s has no sentence of its own", name or state, exc_info=error)
+    # The database held where a service should have: say where, to whoever reads the log. The error's own text
+    # is left out, since PostgreSQL puts the values of the row into it.
+    where = "".join(traceback.format_tb(error.__traceback__))
+    logger.warning("constraint %s has no sentence of its own\n%s", name or state, where)
     if state in _CHECK_VIOLATIONS:
         return Invalid("A value will not do, and the database refused it.", code=name or None)
     return Conflict("This conflicts with what is stored already.", code=name or None)
@@ -194,7 +201,7 @@ def field_errors(detail: Any, path: str = "") -> Iterator[FieldError]:
 
 
 def _join(path: str, name: Any) -> str:
-    if name == drf.api_settings.NON_FIELD_ERRORS_KEY:
+    if name == api_settings.NON_FIELD_ERRORS_KEY:
         return path
     if isinstance(name, int):
         return f"{path}[{name}]"

@@ -26,7 +26,6 @@ is no number, ``1`` is no boolean, an empty or ``null`` parameter never means "e
 
 from __future__ import annotations
 
-import math
 import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -131,7 +130,7 @@ class Share(_Strict, serializers.FloatField):
 
     def to_internal_value(self, data: Any) -> float:
         self.require_type(data)
-        if not math.isfinite(data) or not 0 <= data <= 1:
+        if not 0 <= data <= 1:
             _refuse("This must be a number from 0 to 1.")
         return float(data)
 
