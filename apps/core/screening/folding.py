@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -53,23 +53,33 @@ def _wide_letters() -> dict[str, str]:
     return found
 
 
-_REPLACEMENTS: Final[dict[str, str]] = {**_wide_letters(), **_PLAIN}
-_FOLDED_AWAY: Final = re.compile(f"[{HIDDEN}]+|[{re.escape(''.join(_REPLACEMENTS))}]")
+# Entities of escaped HTML; the ampersand last, since it begins the others.
+_ENTITIES: Final = {
+    **{"&quot;": '"', "&#34;": '"', "&#39;": "'", "&apos;": "'", "&lt;": "<", "&gt;": ">", "&nbsp;": " ", "&amp;": "&"},
+}
+_REPLACEMENTS: Final[dict[str, str]] = {**_wide_letters(), **_PLAIN, **_ENTITIES}
+_SPECIAL: Final = re.compile(f"[{HIDDEN}]+|[{re.escape(''.join(key for key in _REPLACEMENTS if len(key) == 1))}]")
+_SEQUENCE: Final = re.compile(r"\x1b\[[0-9;]{0,16}[A-Za-z]|&(?:quot|#34|#39|apos|lt|gt|nbsp|amp);")
 HIDDEN_RUN: Final = re.compile(f"[{HIDDEN}]+")
+
+_LONG_RUN: Final = re.compile(r"(?<!\S)\S{15,}")
+_LINE_BREAK: Final = re.compile(r"[ \t]{0,3}\r?\n[ \t]{0,24}(?:[>|#*+][ \t]{0,3}){0,3}")
+_RUNS_OVER_LINES: Final = re.compile(rf"(?<!\S)\S{{2,}}+(?:{_LINE_BREAK.pattern}\S{{2,}}+){{1,200}}")
+_CONTINUATION: Final = re.compile(r"[\\=]?" + _LINE_BREAK.pattern)
+_SHORTEST_WRAPPED: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """A rewritten text. Where ``anchors`` is empty, it is the original itself."""
+    """A rewritten text and where its pieces came from. Without pieces it is the original itself."""
 
     text: str
-    # Beginnings, in the folded text, of pieces that were taken over unchanged or stand for one character.
-    anchors: list[int] = field(default_factory=list)
-    origins: list[int] = field(default_factory=list)
+    anchors: list[int] = field(default_factory=list)  # where pieces begin in ``text``
+    origins: list[int] = field(default_factory=list)  # where they began in the text under it
     under: Folded | None = None
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """The original's half-open interval behind a non-empty interval of the folded text."""
+        """The original's half-open interval behind a non-empty interval of the rewritten text."""
         if self.anchors:
             start, end = self._origin(start), self._origin(end - 1) + 1
         return self.under.span(start, end) if self.under else (start, end)
@@ -79,33 +89,59 @@ class Folded:
         return self.origins[piece] + index - self.anchors[piece]
 
 
-def rewrite(text: str, pattern: re.Pattern[str], replace: Callable[[str], str], under: Folded | None = None) -> Folded:
-    """Replace every match by at most one character and remember where everything came from."""
-    pieces: list[str] = []
+def _assembled(pieces: Iterable[tuple[int, str]], under: Folded | None = None, separator: str = "") -> Folded:
+    texts: list[str] = []
     anchors: list[int] = []
     origins: list[int] = []
-    length = position = 0
-
-    def keep(piece: str, origin: int) -> None:
-        nonlocal length
+    length = 0
+    for origin, piece in pieces:
         if piece:
-            pieces.append(piece)
+            texts.append(piece)
             anchors.append(length)
             origins.append(origin)
-            length += len(piece)
+            length += len(piece) + len(separator)
+    return Folded(separator.join(texts), anchors, origins, under)
 
+
+def _replaced(text: str, pattern: re.Pattern[str], replace: Callable[[str], str]) -> Iterator[tuple[int, str]]:
+    position = 0
     for match in pattern.finditer(text):
-        keep(text[position : match.start()], position)
-        keep(replace(match[0]), match.start())
+        yield position, text[position : match.start()]
+        yield match.start(), replace(match[0])
         position = match.end()
-    if not position:
-        return Folded(text, under=under)
-    keep(text[position:], position)
-    return Folded("".join(pieces), anchors, origins, under)
+    yield position, text[position:]
+
+
+def rewrite(under: Folded, pattern: re.Pattern[str], replace: Callable[[str], str]) -> Folded:
+    """Every match replaced by at most one character."""
+    return _assembled(_replaced(under.text, pattern, replace), under)
 
 
 def fold(text: str) -> Folded:
-    """Hidden characters removed, look-alike forms of ASCII characters made plain."""
-    if text.isascii() and "\x7f" not in text:
-        return Folded(text)
-    return rewrite(text, _FOLDED_AWAY, lambda found: _REPLACEMENTS.get(found, ""))
+    """Hidden characters and terminal colours removed, other forms of ASCII characters made plain."""
+    view = Folded(text)
+    if not text.isascii() or "\x7f" in text:
+        view = rewrite(view, _SPECIAL, lambda found: _REPLACEMENTS.get(found, ""))
+    if "\x1b" in text or ("&" in text and ";" in text and _SEQUENCE.search(view.text)):
+        view = rewrite(view, _SEQUENCE, lambda found: _REPLACEMENTS.get(found, ""))
+    return view
+
+
+def long_runs(text: str) -> Folded:
+    """Only the runs of visible characters that are too long for a word, one a line."""
+    return _assembled(((run.start(), run[0]) for run in _LONG_RUN.finditer(text)), separator="\n")
+
+
+def wrapped_runs(text: str) -> Folded:
+    """Runs that go on over line breaks, without these, one a line. Ordinary words at the ends of lines are left out."""
+    pieces: list[tuple[int, str]] = []
+    for run in _RUNS_OVER_LINES.finditer(text):
+        if len(run[0]) >= _SHORTEST_WRAPPED and any(character.isdecimal() for character in run[0]):
+            pieces.extend(_replaced_in(run))
+    return _assembled(pieces)
+
+
+def _replaced_in(run: re.Match[str]) -> Iterator[tuple[int, str]]:
+    for offset, piece in _replaced(run[0], _CONTINUATION, lambda _: ""):
+        yield run.start() + offset, piece
+    yield run.end(), "\n"

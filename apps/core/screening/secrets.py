@@ -10,22 +10,21 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from apps.core.screening.assignments import find_assignments, is_placeholder
-from apps.core.screening.folding import HIDDEN, Folded, fold, rewrite
+from apps.core.screening.assignments import find_assignments
+from apps.core.screening.folding import Folded, fold, long_runs, rewrite, wrapped_runs
 from apps.core.screening.headers import find_header_credentials
 from apps.core.screening.private_keys import find_private_keys
-from apps.core.screening.secret_rules import TOKEN_RULES
+from apps.core.screening.secret_rules import PHRASE_RULES, TOKEN_RULES, TokenRule
 from apps.core.screening.urls import find_url_passwords
+from apps.core.screening.values import is_description, is_placeholder
 
 SECRETS: Final = "secrets-personal-data"
 
 # A mark that masking left reads as one placeholder character, so that masking twice changes nothing.
 _MARK: Final = re.compile(r"\[secret: [a-z0-9][a-z0-9 ._-]{0,40}\]")
-_MARK_FOLDED: Final = "<"
-_WRAP: Final = re.compile(
-    r"(?<=[A-Za-z0-9_+/=.-])[ \t]{0,3}[\\=]?\r?\n[ \t]{0,24}(?:[>|#*+][ \t]{0,3}){0,3}(?=[A-Za-z0-9_+/=.-])"
-)
+_BLANK: Final = "<"
 _ROUNDS: Final = 4
+_TAIL: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ def _blanked(text: str, findings: list[Finding]) -> str:
     pieces: list[str] = []
     position = 0
     for finding in findings:
-        pieces += text[position : finding.start], _MARK_FOLDED * (finding.end - finding.start)
+        pieces += text[position : finding.start], _BLANK * (finding.end - finding.start)
         position = finding.end
     return "".join(pieces) + text[position:]
 
@@ -73,45 +72,62 @@ def _blanked(text: str, findings: list[Finding]) -> str:
 def _view(text: str) -> Folded:
     view = fold(text)
     if "[secret: " in view.text:
-        view = rewrite(view.text, _MARK, lambda _: _MARK_FOLDED, view)
+        view = rewrite(view, _MARK, lambda _: _BLANK)
     return view
 
 
 def _all_rules(text: str) -> Iterator[Finding]:
     """Specific rules first: where two findings overlap, the first one's kind counts."""
-    for start, end in find_private_keys(text):
+    # One byte a character, at the same positions: searching that is several times as fast.
+    plain = text if text.isascii() else text.encode("ascii", "replace").decode("ascii")
+    for start, end in find_private_keys(plain):
         yield Finding("private key", start, end)
-    yield from _tokens(text)
-    if "\n" in text:
-        yield from _wrapped_tokens(text)
-    for start, end in find_url_passwords(text):
+    yield from _tokens(plain)
+    for start, end in find_url_passwords(plain):
         yield Finding("password in url", start, end)
     lowered = text.lower()
-    for kind, start, end in find_header_credentials(text, lowered):
+    for kind, start, end in find_header_credentials(plain, lowered):
         yield Finding(kind, start, end)
     for kind, start, end in find_assignments(text, lowered):
         yield Finding(kind, start, end)
 
 
 def _tokens(text: str) -> Iterator[Finding]:
-    for rule in TOKEN_RULES:
+    runs = long_runs(text)
+    if runs.anchors:
+        for finding in _matches(TOKEN_RULES, runs.text):
+            yield Finding(finding.kind, *runs.span(finding.start, finding.end))
+    yield from _matches(PHRASE_RULES, text)
+    if "\n" in text:
+        yield from _wrapped_tokens(text)
+
+
+def _matches(rules: Iterable[TokenRule], text: str) -> Iterator[Finding]:
+    for rule in rules:
         if any(word in text for word in rule.words):
             group = rule.pattern.groups
             for match in rule.pattern.finditer(text):
-                if not is_placeholder(match[group]):
+                if not _is_filler(match[group]):
                     yield Finding(rule.kind, *match.span(group))
 
 
 def _wrapped_tokens(text: str) -> Iterator[Finding]:
     """Tokens that a line break splits, with the indentation or quoting of the next line."""
-    joined = rewrite(text, _WRAP, lambda _: "")
-    if not joined.anchors:
+    runs = wrapped_runs(text)
+    if not runs.anchors:
         return
-    for finding in _tokens(joined.text):
-        start, end = joined.span(finding.start, finding.end)
-        tail = text[text.rfind("\n", start, end) + 1 : end]
-        if end - start > finding.end - finding.start and re.search(r"\d|[a-z][A-Z]", tail):
+    for finding in _matches(TOKEN_RULES, runs.text):
+        start, end = runs.span(finding.start, finding.end)
+        broken = text.rfind("\n", start, end)
+        # A word of prose on the next line is not the rest of a key that ended with its line.
+        if broken >= 0 and re.search(r"\d|[a-z][A-Z]", text[broken + 1 : end]):
             yield Finding(finding.kind, start, end)
+
+
+def _is_filler(token: str) -> bool:
+    """The shape of a key that documentation gives: of one character, or with an invitation to fill it in."""
+    tail = token[-_TAIL:]
+    return (len(tail) == _TAIL and len(set(tail)) < 4) or is_placeholder(token) or is_description(token)
 
 
 def _disjoint(findings: Iterable[Finding]) -> list[Finding]:

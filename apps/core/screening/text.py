@@ -145,7 +145,7 @@ def hidden_characters(value: str) -> list[Span]:
     if value.isascii() and "\x7f" not in value:
         return []
     spans: list[Span] = []
-    for found in _RUN_OF_ONE_KIND.finditer(value):
+    for found in _runs_of_one_kind(value):
         kind, (start, end) = _KINDS[(found.lastindex or 1) - 1], found.span()
         if _belongs(kind, found[0], value[start - 1 : start], value[end : end + 1]):
             continue
@@ -153,6 +153,11 @@ def hidden_characters(value: str) -> list[Span]:
         if len(spans) == MAX_FLAGGED:
             break
     return spans
+
+
+def _runs_of_one_kind(value: str) -> Iterator[re.Match[str]]:
+    for run in folding.HIDDEN_RUN.finditer(value):
+        yield from _RUN_OF_ONE_KIND.finditer(value, run.start(), run.end())
 
 
 def _belongs(kind: str, run: str, left: str, right: str) -> bool:

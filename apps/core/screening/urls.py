@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from apps.core.screening.assignments import is_placeholder
+from apps.core.screening.values import is_placeholder
 
-_AUTHORITY: Final = re.compile(r"://([^\s/?#@:\"'`<>\\|]{0,128}):([^\s\"'`<>]{1,300})")
+_AUTHORITY: Final = re.compile(r"://([^\s/?#:\"'`<>\\|]{0,128}):([^\s\"'`<>]{1,300})")
 _BARE: Final = re.compile(
     r"(?<![\w.+:/@-])[A-Za-z][\w.-]{0,63}:([^\s\"'`<>@/:]{3,128})@[A-Za-z0-9](?:[\w-]{0,62}\.?){1,8}(?::\d{2,5}|/\w)"
 )
