@@ -279,8 +279,10 @@ class Supervisor:
 
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:
-        # Started by nohup, SIGHUP is ignored, and stays so.
-        numbers = [n for n in _STOPPING if signal.getsignal(n) is not signal.SIG_IGN]
+        numbers = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+        if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+            # Started by nohup. (SIGINT is ignored, too, in what a script starts by `&`; asked to, we end.)
+            numbers.discard(signal.SIGHUP)
         before = {number: signal.signal(number, self._count_stop) for number in numbers}
         try:
             yield
@@ -333,6 +335,3 @@ def _lock(descriptor: int, folder: Path, *, wait: float, say: Say) -> None:
 
 def _ending(code: int) -> str:
     return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-
-
-_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -70,7 +70,7 @@ class Command(BaseCommand):
         timing = Timing()
         children = [Child(program, watchdog=dog, say=self.say, timing=timing) for program in programs()]
         database = None if settings.DATABASE_URL else self._database(children, dog, timing)
-        with terminable():
+        with interruptible():
             try:
                 if database is not None:
                     self._start(database)
@@ -107,14 +107,20 @@ class Command(BaseCommand):
 
     def _prepare(self) -> None:
         check_database()
-        # A command of its own connects as the owner of the tables, where there is one (docs/operate.md).
-        migrate = subprocess.run(manage("migrate", "--no-input", "--verbosity", "0"), check=False)
-        if migrate.returncode != 0:
-            raise CommandError("The migrations failed; nothing was started. What went wrong stands above.")
+        self._migrate()
         run_startup_checks()
         call_command("first_start", stdout=self.stdout, stderr=self.stderr)
         # What follows forks nothing that may inherit a connection, and keeps none idle for days.
         connections.close_all()
+
+    def _migrate(self) -> None:
+        if not settings.OWNER_DATABASE_URL:
+            call_command("migrate", interactive=False, verbosity=0, skip_checks=False)
+            return
+        # Only a command of its own connects as the owner of the tables (docs/operate.md).
+        migrate = subprocess.run(manage("migrate", "--no-input", "--verbosity", "0"), check=False)
+        if migrate.returncode != 0:
+            raise CommandError("The migrations failed, see above; nothing was started.")
 
     def _ready(self) -> None:
         bind = settings.FIRM_MEMORY_BIND
@@ -151,17 +157,18 @@ def watchdog(lock: int) -> Iterator[Watchdog]:
 
 
 @contextlib.contextmanager
-def terminable() -> Iterator[None]:
+def interruptible() -> Iterator[None]:
     """Until the supervisor handles signals itself, SIGTERM stops us the way Ctrl-C does."""
 
     def stop(number: int, frame: object) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, stop)
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def refuse_taken_port(bind: str, port: int) -> None:
