@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import logging
 
+from django.db import OperationalError
+
 from apps.core import request_id
+from apps.core.database import is_down
 
 
 class RequestIdFilter(logging.Filter):
@@ -10,4 +13,16 @@ class RequestIdFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         record.request_id = request_id.current.get() or "-"
+        return True
+
+
+class DatabaseDownFilter(logging.Filter):
+    """While no server answers, one line says so in place of a traceback from every loop and request."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, OperationalError) and is_down(error):
+            reason = next(iter(str(error).splitlines()), "")
+            record.msg, record.args = f"{record.getMessage()}: the database does not answer: {reason}", None
+            record.exc_info = record.exc_text = None
         return True

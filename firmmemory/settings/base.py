@@ -220,6 +220,8 @@ SPECTACULAR_SETTINGS = {
     "OAS_VERSION": "3.1.1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/v1",
+    # Choices stay where they are used: names made up for them would change with every new field.
+    "POSTPROCESSING_HOOKS": [],
 }
 
 # --- background work: the ORM broker is an outbox, a task is queued in the transaction that needs it -
@@ -241,12 +243,19 @@ Q_CLUSTER = {
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "filters": {"request_id": {"()": "apps.core.logs.RequestIdFilter"}},
+    "filters": {
+        "request_id": {"()": "apps.core.logs.RequestIdFilter"},
+        "database_down": {"()": "apps.core.logs.DatabaseDownFilter"},
+    },
     "formatters": {
         "line": {"format": "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"},
     },
     "handlers": {
-        "stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["request_id"]},
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "formatter": "line",
+            "filters": ["request_id", "database_down"],
+        },
     },
     "root": {"handlers": ["stderr"], "level": env.str("FIRM_MEMORY_LOG_LEVEL", default="INFO")},
     "loggers": {
