@@ -18,7 +18,7 @@ from django.db.models.functions import Length, Now
 
 from apps.accounts.models import ApiToken, Workspace
 from apps.core.triggers import append_only, no_delete, raise_violation, read_only_except, same_workspace
-from apps.sources.models import Source
+from apps.sources.models import Source, inherits_audience
 from apps.taxonomy.models import MemoryType
 
 # The check on the length of content is written as `content__length__lte`.
@@ -40,8 +40,11 @@ class MemoryStatus(models.TextChoices):
     RETIRED = "retired", "Retired"
 
 
+IN_FORCE = (MemoryStatus.ACTIVE, MemoryStatus.DISPUTED)
+
+
 class SearchDocument(Func):
-    """``fm_search_document(content)``: stemmed words beside the bare parts of identifiers and paths."""
+    """``fm_search_document(content)``: stemmed words; identifiers and paths count as their parts."""
 
     function = "fm_search_document"
     output_field = SearchVectorField()
@@ -111,6 +114,23 @@ class Verdict(models.Model):
         ]
         triggers = [
             append_only("verdict_append_only"),
+            same_workspace("verdict_same_workspace", ("token_id", "accounts_apitoken")),
+            pgtrigger.Trigger(
+                name="verdict_of_a_subject",
+                when=pgtrigger.Before,
+                operation=pgtrigger.Insert,
+                func=f"""
+                IF NOT EXISTS (
+                    SELECT 1 FROM candidates_candidate c
+                    WHERE NEW.subject_kind = 'candidate' AND c.id = NEW.subject_id AND c.workspace_id = NEW.workspace_id
+                    UNION ALL
+                    SELECT 1 FROM memories_memory m
+                    WHERE NEW.subject_kind = 'memory' AND m.id = NEW.subject_id AND m.workspace_id = NEW.workspace_id
+                ) THEN
+                    {raise_violation("there is no such subject in this workspace", constraint="verdict_of_a_subject")}
+                END IF;
+                RETURN NEW;""",
+            ),
             # The gate, in the database: only a person with the reviewer role, using no agent's or bot's token.
             pgtrigger.Trigger(
                 name="verdict_by_a_reviewer",
@@ -187,7 +207,7 @@ class Memory(models.Model):
         expression=SearchDocument("content"), output_field=SearchVectorField(), db_persist=True
     )
     doclen = models.GeneratedField(
-        expression=Func(SearchDocument("content"), function="length", output_field=models.IntegerField()),
+        expression=Func(SearchDocument("content"), function="fm_document_length", output_field=models.IntegerField()),
         output_field=models.IntegerField(),
         db_persist=True,
     )
@@ -228,6 +248,12 @@ class Memory(models.Model):
             models.Index(fields=["workspace", "status", "-number"], name="memory_newest"),
             models.Index(fields=["workspace", "fingerprint"], name="memory_fingerprint"),
             models.Index(fields=["workspace"], condition=Q(firm=True), name="memory_firm"),
+            # What a successor will end at a moment that was known in advance: a handful of rows.
+            models.Index(
+                fields=["valid_to"],
+                condition=Q(status__in=IN_FORCE, valid_to__isnull=False),
+                name="memory_to_end",
+            ),
         ]
         triggers = [
             no_delete("memory_no_delete"),
@@ -332,6 +358,10 @@ class MemoryEvidence(models.Model):
                 ("memory_id", "memories_memory"),
                 ("source_id", "sources_source"),
             ),
+            inherits_audience(
+                "memory_inherits_audience",
+                "SELECT audience_ids FROM memories_memory WHERE id = NEW.memory_id",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -403,6 +433,21 @@ class Supersession(models.Model):
                     SELECT 1 FROM newer WHERE id = NEW.old_id
                 ) THEN
                     {raise_violation("a memory cannot replace its own successor", constraint="supersession_no_cycle")}
+                END IF;
+                RETURN NEW;""",
+            ),
+            pgtrigger.Trigger(
+                name="supersession_approved",
+                when=pgtrigger.Before,
+                operation=pgtrigger.Insert | pgtrigger.UpdateOf("voided_by_id"),
+                func=f"""
+                IF NOT EXISTS (
+                    SELECT 1 FROM memories_verdict v
+                    WHERE v.id = NEW.verdict_id AND v.action IN ('approve', 'supersede')
+                ) OR NEW.voided_by_id IS NOT NULL AND NOT EXISTS (
+                    SELECT 1 FROM memories_verdict v WHERE v.id = NEW.voided_by_id AND v.action = 'reopen'
+                ) THEN
+                    {raise_violation("only a verdict makes or voids an edge", constraint="supersession_approved")}
                 END IF;
                 RETURN NEW;""",
             ),

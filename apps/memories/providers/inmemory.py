@@ -38,8 +38,8 @@ class _Stored:
 class InMemoryProvider(EmbeddingProvider):
     """Exact, and read record by record."""
 
-    def __init__(self, embedder: Embedder) -> None:
-        super().__init__(embedder)
+    def __init__(self, embedder: Embedder, **seconds: float) -> None:
+        super().__init__(embedder, **seconds)
         self._stored: dict[UUID, _Stored] = {}
         self._writing = threading.Lock()
 

@@ -19,6 +19,9 @@ from apps.memories.pool import MAX_HALFVEC_HNSW_DIMENSIONS, is_half_precision
 from apps.memories.providers.base import PoolQuery
 from apps.memories.providers.mem0.payload import epoch_seconds
 
+# The key under which a search brings its filter: mem0's own filter language reads JSON text, and wrongly.
+POOL_QUERY: Final = "pool_query"
+
 # 15,000 rows of 384 dimensions are read and ranked in some 40 ms.
 EXACT_ROWS: Final = 15_000
 _OVERFETCH: Final = 4

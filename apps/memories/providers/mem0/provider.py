@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -22,8 +23,8 @@ from apps.memories.providers.base import (
 )
 from apps.memories.providers.embedders.base import Embedder
 from apps.memories.providers.embedding import EmbeddingProvider
-from apps.memories.providers.mem0 import parts
 from apps.memories.providers.mem0.generation import Generation, held_generation, live_generation
+from apps.memories.providers.mem0.lookup import POOL_QUERY
 from apps.memories.providers.mem0.payload import (
     Payload,
     passage_id,
@@ -33,7 +34,7 @@ from apps.memories.providers.mem0.payload import (
 )
 
 if TYPE_CHECKING:
-    from apps.memories.providers.mem0.slots import PoolStore
+    from apps.memories.providers.mem0.slots import PoolStore, Row
 
 NAME = "mem0"
 
@@ -50,69 +51,53 @@ class Mem0Provider(EmbeddingProvider):
 
     def prepare_many(self, texts: Sequence[str]) -> list[Prepared]:
         # The caller inserts next, inside a transaction, which should not wait for an import.
-        parts.load()
+        _load_mem0()
         return super().prepare_many(texts)
 
     def insert_many(self, records: Sequence[tuple[MemoryRecord, Prepared]]) -> None:
-        for _, prepared in records:
+        ids: list[str] = []
+        vectors: list[Vector] = []
+        payloads: list[Payload] = []
+        for record, prepared in records:
             self.require_own(prepared)
-        parts.load()
-        with _pool_errors("written"), transaction.atomic():
-            store = self._store(held_generation())
-            ids: list[str] = []
-            vectors: list[Vector] = []
-            payloads: list[Payload] = []
-            for record, prepared in records:
-                ids += [str(passage_id(record.id, number)) for number in range(len(prepared.passages))]
-                vectors += [passage.vector for passage in prepared.passages]
-                payloads += passage_payloads(record, prepared)
-            store.insert(vectors, payloads, ids)
+            ids += [str(passage_id(record.id, number)) for number in range(len(prepared.passages))]
+            vectors += [passage.vector for passage in prepared.passages]
+            payloads += passage_payloads(record, prepared)
+        with _writing():
+            self._store(held_generation()).insert(vectors, payloads, ids)
 
     def search(self, query: PoolQuery) -> list[PoolHit]:
-        from apps.memories.providers.mem0.slots import POOL_QUERY
-
         self.require_length(query)
-        parts.load()
-        with _pool_errors("searched"), _read_only():
-            store = self._store(live_generation())
-            rows = store.search("", query.vector, query.limit, {POOL_QUERY: query})
+        with _reading("searched"):
+            rows = self._store(live_generation()).search("", query.vector, query.limit, {POOL_QUERY: query})
         return [PoolHit(UUID(row.id), row.score, row.payload["passage"]) for row in rows]
 
     def get(self, memory_id: UUID) -> MemoryRecord | None:
-        parts.load()
-        with _pool_errors("read"), _read_only():
+        with _reading("read"):
             row = self._store(live_generation()).get(str(memory_id))
         return None if row is None else record_from(memory_id, row.payload)
 
     def statuses(self, memory_ids: Sequence[UUID]) -> dict[UUID, str]:
-        parts.load()
-        with _pool_errors("read"), _read_only():
+        with _reading("read"):
             return self._store(live_generation()).statuses(memory_ids)
 
     def update(self, memory_id: UUID, patch: PayloadPatch) -> None:
         changes = patch_payload(patch)
-        parts.load()
-        with _pool_errors("written"), transaction.atomic():
+        with _writing():
             if not self._store(held_generation()).patch(str(memory_id), changes):
                 raise ProviderError(f"The pool holds no memory {memory_id}.", permanent=True)
 
     def iterate(self, batch: int = 500) -> Iterator[MemoryRecord]:
-        parts.load()
-        with _pool_errors("read"), _read_only():
+        with _reading("read"):
             store = self._store(live_generation())
         after = _BEFORE_ALL
-        while True:
-            with _pool_errors("read"), _read_only():
-                rows = store.page(after, batch)
-            if not rows:
-                return
+        while rows := self._page(store, after, batch):
+            after = UUID(rows[-1].id)
             for row in rows:
-                after = UUID(row.id)
-                yield record_from(after, row.payload)
+                yield record_from(UUID(row.id), row.payload)
 
     def describe(self) -> PoolDescription:
-        parts.load()
-        with _pool_errors("read"), _read_only():
+        with _reading("read"):
             generation = live_generation()
             rows, memories = self._store(generation).counts()
         return PoolDescription(
@@ -123,6 +108,10 @@ class Mem0Provider(EmbeddingProvider):
             rows=rows,
             memories=memories,
         )
+
+    def _page(self, store: PoolStore, after: UUID, batch: int) -> list[Row]:
+        with _reading("read"):
+            return store.page(after, batch)
 
     def _store(self, generation: Generation) -> PoolStore:
         """The store over a generation's table, as long as this process embeds the way it was embedded."""
@@ -135,20 +124,36 @@ class Mem0Provider(EmbeddingProvider):
             )
         with self._building:
             if generation.table not in self._memories:
-                memory = parts.build_memory(collection=generation.table, embedder=self.embedder)
+                memory = _load_mem0().build_memory(collection=generation.table, embedder=self.embedder)
                 self._memories[generation.table] = memory
             store: PoolStore = self._memories[generation.table].vector_store
         return store
 
 
+def _load_mem0() -> ModuleType:
+    """Import mem0, which takes seconds the first time; therefore before a transaction, not inside."""
+    from apps.memories.providers.mem0 import parts
+
+    return parts
+
+
 @contextmanager
-def _read_only() -> Iterator[None]:
+def _writing() -> Iterator[None]:
+    """The caller's transaction, or one of its own; after a failure the caller's is still usable."""
+    _load_mem0()
+    with _pool_errors("written"), transaction.atomic():
+        yield
+
+
+@contextmanager
+def _reading(what: str) -> Iterator[None]:
     """A transaction, or a savepoint in the caller's, that is always rolled back.
 
     With it go the settings that a search makes, which would otherwise hold for the rest of the caller's
     transaction; and after a failure the caller's transaction is still usable.
     """
-    with transaction.atomic():
+    _load_mem0()
+    with _pool_errors(what), transaction.atomic():
         yield
         transaction.set_rollback(True)
 
@@ -158,9 +163,7 @@ def _pool_errors(what: str) -> Iterator[None]:
     """Say that the pool failed, and whether to try again, without quoting what was written or asked."""
     try:
         yield
-    except DatabaseError as error:
-        raise _pool_error(what, error) from error
-    except InterfaceError as error:
+    except (DatabaseError, InterfaceError) as error:
         raise _pool_error(what, error) from error
 
 

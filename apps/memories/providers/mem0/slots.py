@@ -1,7 +1,6 @@
 """What goes into mem0's slots: our store, our embedder, and refusals where mem0 would act on its own.
 
-Import this module through ``parts`` only: importing mem0 reads the environment and writes files, and both are
-arranged there first.
+Import this module late: it imports mem0.
 """
 
 from __future__ import annotations
@@ -14,15 +13,13 @@ from typing import Any, Final, NoReturn
 from uuid import UUID
 
 from django.db import connection
-from mem0.embeddings.base import EmbeddingBase
-from mem0.llms.base import LLMBase
-from mem0.vector_stores.base import VectorStoreBase
 from psycopg import sql
 
 from apps.memories.providers.base import PoolQuery, ProviderError
 from apps.memories.providers.embedders.base import Embedder
 from apps.memories.providers.mem0.lookup import (
     EXACT_ROWS,
+    POOL_QUERY,
     ScopeSizes,
     Statement,
     approximate_statement,
@@ -32,11 +29,9 @@ from apps.memories.providers.mem0.lookup import (
     settings_statement,
     vector_literal,
 )
+from apps.memories.providers.mem0.quiet import EmbeddingBase, LLMBase, VectorStoreBase
 
 POOL_SECONDS: Final = 2.0
-
-# The key under which a search brings its filter: mem0's own filter language reads JSON text, and wrongly.
-POOL_QUERY: Final = "pool_query"
 
 _ROWS_AT_ONCE = 200
 
@@ -205,7 +200,7 @@ class _Lookup:
 
 
 class EmbedderSlot(EmbeddingBase):
-    """mem0's embedder, answered by ours. ``embedder`` is put in by ``parts.build_memory``."""
+    """mem0's embedder, answered by ours. ``embedder`` is put in by ``build_memory``."""
 
     embedder: Embedder
 

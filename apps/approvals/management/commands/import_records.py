@@ -1,0 +1,110 @@
+"""``manage.py import_records FILE.jsonl --reviewer NAME``: bring decision records in, with their supersessions."""
+
+from __future__ import annotations
+
+import time
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.management.base import BaseCommand, CommandError
+
+from apps.accounts.models import Workspace
+from apps.accounts.principal import Principal
+from apps.accounts.selectors import principal_for_user
+from apps.accounts.services import DEFAULT_WORKSPACE
+from apps.approvals.importing.records import Record, Refused, read_edges, read_records
+from apps.approvals.importing.services import Importer
+from apps.core.errors import DomainError
+from apps.memories.providers.base import ProviderError
+from apps.retrieval.tasks import lexemes_count
+
+BATCH = 64
+
+
+class Command(BaseCommand):
+    help = "Import decision records (JSON lines) as memories, approved in the name of a reviewer."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--reviewer", required=True, help="Who answers for the records.")
+        parser.add_argument("--edges", type=Path, help="A file of supersessions between records.")
+        parser.add_argument("--workspace", default=DEFAULT_WORKSPACE)
+        parser.add_argument("--set", dest="only_set", help="Only the records of this set.")
+        parser.add_argument("--report", type=Path, help="Write every refusal and remark to this file.")
+
+    def handle(self, **options: Any) -> None:
+        for path in (options["file"], options["edges"]):
+            if path is not None and not path.is_file():
+                raise CommandError(f"There is no file {path}.")
+        try:
+            importer = Importer(_reviewer(options["workspace"], options["reviewer"]))
+            self._import(importer, options["file"], options["only_set"])
+            if options["edges"]:
+                importer.link(read_edges(options["edges"]))
+        except DomainError as error:
+            raise CommandError(error.detail) from None
+        except ProviderError as error:
+            raise CommandError(f"{error.message} What was imported stays; run the command again to go on.") from None
+        lexemes_count(importer.workspace)
+        for line in importer.report.lines():
+            self.stdout.write(line)
+        if options["report"]:
+            options["report"].write_text("\n".join(importer.report.everything()) + "\n")
+
+    def _import(self, importer: Importer, path: Path, only_set: str | None) -> None:
+        total = sum(1 for _ in read_lines(path))
+        progress = Progress(total, self.stderr.write)
+        rows = read_records(path, only_set=only_set)
+        while batch := list(islice(rows, BATCH)):
+            importer.take(batch)
+            progress.show(_line(batch[-1]), importer.report.counts["imported"])
+        progress.show(total, importer.report.counts["imported"], last=True)
+
+
+def _line(row: Record | Refused) -> int:
+    return row.line
+
+
+def read_lines(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        yield from file
+
+
+def _reviewer(workspace_slug: str, name: str) -> Principal:
+    workspace = Workspace.objects.filter(slug=workspace_slug).first()
+    if workspace is None:
+        raise CommandError(f"There is no workspace {workspace_slug}. Add it with `manage.py workspace add`.")
+    user = User.objects.filter(username=name).first()
+    if user is None:
+        raise CommandError(f"There is no person {name}. Add one with `manage.py member add`.")
+    return principal_for_user(user, workspace, "import")
+
+
+class Progress:
+    """One line at most every second: how far, how fast, how long still."""
+
+    def __init__(self, total: int, write: Any) -> None:
+        self.total = max(total, 1)
+        self.write = write
+        self.started = self.shown = time.monotonic()
+
+    def show(self, line: int, imported: int, *, last: bool = False) -> None:
+        moment = time.monotonic()
+        if not last and moment - self.shown < 1:
+            return
+        self.shown = moment
+        elapsed = max(moment - self.started, 1e-6)
+        left = elapsed / max(line, 1) * (self.total - line)
+        self.write(
+            f"line {line:,} of {self.total:,} ({line / self.total:.0%}), {imported:,} imported, "
+            f"{imported / elapsed:.1f} a second, {_duration(left)} left"
+        )
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
