@@ -19,7 +19,7 @@ from pgvector.django import VectorField
 from apps.accounts.models import ApiToken, Workspace
 from apps.core.triggers import append_only, no_delete, raise_violation, same_workspace
 from apps.memories.models import MAX_CONTENT, MAX_QUOTE, Memory, SearchDocument, Tier, Verdict
-from apps.sources.models import Source
+from apps.sources.models import Source, inherits_audience
 from apps.taxonomy.models import MemoryType
 
 
@@ -163,14 +163,40 @@ class Candidate(models.Model):
             pgtrigger.ReadOnly(
                 name="candidate_read_only",
                 fields=[
-                    "workspace",
-                    "tier",
-                    "origin_token",
-                    "origin_user",
-                    "origin_name",
-                    "corrects",
-                    "created_at",
+                    *("id", "workspace", "tier", "created_at"),
+                    *("origin_token", "origin_user", "origin_name"),
+                    *("corrects", "correction_kind", "has_replacement"),
                 ],
+            ),
+            pgtrigger.Trigger(
+                name="candidate_only_grows",
+                when=pgtrigger.Before,
+                operation=pgtrigger.Update,
+                func=f"""
+                IF NOT (NEW.audience_ids @> OLD.audience_ids) OR NEW.version < OLD.version THEN
+                    {raise_violation("audiences and version only grow", constraint="candidate_only_grows")}
+                END IF;
+                RETURN NEW;""",
+            ),
+            # What a verdict was given on stays as it was, and is not exchanged while it is being given.
+            pgtrigger.Trigger(
+                name="candidate_reworded_while_open",
+                when=pgtrigger.Before,
+                operation=pgtrigger.Update,
+                condition=(~pgtrigger.Q(old__status__in=list(OPEN)) | ~pgtrigger.Q(new__status__in=list(OPEN)))
+                & (
+                    pgtrigger.Q(old__content__df=pgtrigger.F("new__content"))
+                    | pgtrigger.Q(old__type__df=pgtrigger.F("new__type"))
+                    | pgtrigger.Q(old__firm__df=pgtrigger.F("new__firm"))
+                    | pgtrigger.Q(old__domain_ids__df=pgtrigger.F("new__domain_ids"))
+                    | pgtrigger.Q(old__repo_ids__df=pgtrigger.F("new__repo_ids"))
+                    | pgtrigger.Q(old__confidence__df=pgtrigger.F("new__confidence"))
+                    | pgtrigger.Q(old__valid_from__df=pgtrigger.F("new__valid_from"))
+                    | pgtrigger.Q(old__supersedes__df=pgtrigger.F("new__supersedes"))
+                    | pgtrigger.Q(old__correction_reason__df=pgtrigger.F("new__correction_reason"))
+                    | pgtrigger.Q(old__fingerprint__df=pgtrigger.F("new__fingerprint"))
+                ),
+                func=raise_violation("only an open candidate is reworded", constraint="candidate_reworded_while_open"),
             ),
             same_workspace(
                 "candidate_same_workspace",
@@ -189,19 +215,57 @@ class Candidate(models.Model):
                 name="candidate_decided_by_verdict",
                 operation=pgtrigger.Update,
                 when=pgtrigger.Before,
-                condition=pgtrigger.Q(new__status__in=["approved", "rejected"])
-                & pgtrigger.Q(old__status__df=pgtrigger.F("new__status")),
+                condition=pgtrigger.Q(old__decision__df=pgtrigger.F("new__decision"))
+                | (
+                    pgtrigger.Q(new__status__in=["approved", "rejected"])
+                    & pgtrigger.Q(old__status__df=pgtrigger.F("new__status"))
+                ),
                 func=f"""
                 IF NOT EXISTS (
                     SELECT 1 FROM memories_verdict v
                     WHERE v.id = NEW.decision_id AND v.subject_id = NEW.id AND v.workspace_id = NEW.workspace_id
-                      AND v.action = CASE NEW.status WHEN 'approved' THEN 'approve' ELSE 'reject' END
+                      AND v.action = CASE NEW.status WHEN 'approved' THEN 'approve' WHEN 'rejected' THEN 'reject' END
                       AND NOT EXISTS (
                         SELECT 1 FROM memories_verdict later
                         WHERE later.subject_id = NEW.id AND later.created_at > v.created_at
                       )
                 ) THEN
-                    {raise_violation("candidate % lacks a verdict", "NEW.id", constraint="candidate_decided_by_verdict")}
+                    {raise_violation("% lacks a verdict", "NEW.id", constraint="candidate_decided_by_verdict")}
+                END IF;
+                RETURN NEW;""",
+            ),
+            # A report without a new wording makes no memory, so the memory's own trigger would not see it.
+            pgtrigger.Trigger(
+                name="candidate_second_person",
+                operation=pgtrigger.Update,
+                when=pgtrigger.Before,
+                condition=pgtrigger.Q(new__status="approved") & pgtrigger.Q(old__status__df="approved"),
+                func=f"""
+                IF EXISTS (
+                    SELECT 1 FROM memories_verdict v
+                    JOIN candidates_proposer p ON p.candidate_id = NEW.id
+                    LEFT JOIN accounts_apitoken t ON t.id = p.token_id
+                    JOIN accounts_workspace w ON w.id = v.workspace_id
+                    WHERE v.id = NEW.decision_id AND v.reviewer_id IN (p.user_id, t.owner_id)
+                      AND (w.second_person OR v.second_person)
+                ) THEN
+                    {raise_violation("% was approved by its proposer", "NEW.id", constraint="candidate_second_person")}
+                END IF;
+                RETURN NEW;""",
+            ),
+            # Only a reviewer's verdict takes an approval back, and nothing goes from one decision to another.
+            pgtrigger.Trigger(
+                name="candidate_reopened_by_verdict",
+                operation=pgtrigger.Update,
+                when=pgtrigger.Before,
+                condition=~pgtrigger.Q(old__status__in=list(OPEN))
+                & pgtrigger.Q(old__status__df=pgtrigger.F("new__status")),
+                func=f"""
+                IF NEW.status NOT IN ('pending', 'quarantined') OR OLD.status = 'approved' AND (
+                    SELECT v.action FROM memories_verdict v
+                    WHERE v.subject_id = NEW.id ORDER BY v.created_at DESC LIMIT 1
+                ) IS DISTINCT FROM 'reopen' THEN
+                    {raise_violation("% was not reopened", "NEW.id", constraint="candidate_reopened_by_verdict")}
                 END IF;
                 RETURN NEW;""",
             ),
@@ -255,6 +319,10 @@ class CandidateEvidence(models.Model):
                 ("candidate_id", "candidates_candidate"),
                 ("source_id", "sources_source"),
             ),
+            inherits_audience(
+                "candidate_inherits_audience",
+                "SELECT audience_ids FROM candidates_candidate WHERE id = NEW.candidate_id",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -306,6 +374,7 @@ class Opened(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["candidate", "user", "version"], name="opened_once")]
+        triggers = [same_workspace("opened_same_workspace", ("candidate_id", "candidates_candidate"))]
 
     def __str__(self) -> str:
         return f"{self.user_id} opened {self.candidate_id} v{self.version}"

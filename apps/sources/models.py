@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import pgtrigger
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
 from apps.accounts.models import Audience, Workspace
-from apps.core.triggers import no_delete, read_only_except, same_workspace
+from apps.core.triggers import no_delete, raise_violation, read_only_except, same_workspace
 
 
 class SourceKind(models.TextChoices):
@@ -50,7 +51,36 @@ class Source(models.Model):
             no_delete("source_no_delete"),
             read_only_except("source_read_only", "audience"),
             same_workspace("source_same_workspace", ("audience_id", "accounts_audience")),
+            pgtrigger.Trigger(
+                name="source_stays_restricted",
+                when=pgtrigger.Before,
+                operation=pgtrigger.UpdateOf("audience_id"),
+                condition=pgtrigger.Q(old__audience__isnull=False)
+                & pgtrigger.Q(old__audience__df=pgtrigger.F("new__audience")),
+                func=raise_violation("a restriction is never taken off", constraint="source_stays_restricted"),
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.reference}"
+
+
+def inherits_audience(name: str, audiences: str) -> pgtrigger.Trigger:
+    """For a table of evidence: whatever a restricted source supports is restricted to the same audience.
+
+    ``audiences`` selects the audiences of what is supported. Looked at when the transaction commits, with the source
+    locked: a source that is being restricted at this moment cannot slip through between reading it and using it.
+    """
+    return pgtrigger.Trigger(
+        name=name,
+        when=pgtrigger.After,
+        operation=pgtrigger.Insert,
+        timing=pgtrigger.Deferred,
+        declare=[("restricted_to", "bigint")],
+        func=f"""
+        SELECT audience_id INTO restricted_to FROM sources_source WHERE id = NEW.source_id FOR SHARE;
+        IF restricted_to IS NOT NULL AND NOT ({audiences}) @> ARRAY[restricted_to] THEN
+            {raise_violation("it came from a restricted source", constraint=name)}
+        END IF;
+        RETURN NULL;""",
+    )
