@@ -10,6 +10,8 @@ class CoreConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from apps.core import checks  # noqa: F401  (registers itself)
+
         request_finished.connect(_forget_request_id, dispatch_uid="core.request_id")
         post_migrate.connect(_create_cache_table, sender=self, dispatch_uid="core.cache_table")
 

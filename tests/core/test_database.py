@@ -11,6 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError, connection
 
 from apps.core import database, embedded_postgres
+from apps.core.checks import database_will_do
 from apps.core.database import (
     DatabaseUnfit,
     _check_pgvector,
@@ -150,6 +151,18 @@ def test_a_recent_pgvector_will_do(installed):
 def test_a_missing_or_old_pgvector_is_refused_with_what_to_do(installed, available, said):
     with pytest.raises(DatabaseUnfit, match=said):
         _check_pgvector("The server", installed, available)
+
+
+@pytest.mark.django_db
+def test_the_system_check_that_migrate_runs_says_it_too(monkeypatch):
+    assert database_will_do(databases=["default"]) == []
+    monkeypatch.setattr(database, "MINIMUM_SERVER", 99)
+
+    (found,) = database_will_do(databases=["default"])
+
+    assert found.id == "core.E001"
+    assert "Firm Memory needs PostgreSQL 99 or later" in found.msg
+    assert database_will_do(databases=None) == []
 
 
 @pytest.mark.django_db
