@@ -9,11 +9,11 @@ from typing import Final
 from apps.core.errors import FieldError, Invalid
 from apps.core.screening import check_text
 from apps.memories.models import Tier
+from apps.taxonomy.intents import INTENTS
 
 MAX_QUESTION: Final = 20_000
 MAX_LIMIT: Final = 100
 DEFAULT_LIMIT: Final = 10
-INTENTS: Final = ("explain-why", "history", "implement", "look-up", "ownership", "incident", "terminology")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,59 @@
+"""Admin pages whose every write goes through a service, which checks and records it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from django.db.models import Model
+from django.http import HttpRequest
+
+from apps.accounts.admin_site import WorkspaceModelAdmin, WorkspaceModelForm, admin_principal
+from apps.accounts.principal import Principal
+from apps.core.errors import FieldError
+
+
+class CuratedForm(WorkspaceModelForm):
+    """Shows beside each field what the service would refuse it for."""
+
+    def refusals(self, values: dict[str, Any]) -> Sequence[FieldError]:
+        """The service's own judgement of values that have passed the fields' checks."""
+        raise NotImplementedError
+
+    def clean(self) -> dict[str, Any]:
+        values: dict[str, Any] = super().clean() or {}
+        if not self.errors:
+            for refusal in self.refusals(values):
+                name = refusal.field.partition("[")[0]
+                self.add_error(name if name in self.fields else None, refusal.message)
+        return values
+
+
+class CuratedAdmin(WorkspaceModelAdmin):
+    """``given_once`` are the names by which others know a row, so they stay as they were first given."""
+
+    actions: Any = None
+    given_once: ClassVar[tuple[str, ...]] = ()
+
+    def row_add(self, principal: Principal, values: dict[str, Any]) -> Model:
+        raise NotImplementedError
+
+    def row_change(self, principal: Principal, row: Any, values: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        shown = [*super().get_readonly_fields(request, obj)]
+        return [*shown, *self.given_once] if obj else shown
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        principal = admin_principal(request)
+        if change:
+            self.row_change(principal, obj, form.cleaned_data)
+        else:
+            obj.pk = self.row_add(principal, form.cleaned_data).pk
+
+    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+        """The service has recorded it."""
+
+    def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+        """The service has recorded it."""
