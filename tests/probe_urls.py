@@ -17,7 +17,7 @@ from rest_framework.views import APIView
 from apps.accounts.audit import audit_record
 from apps.accounts.authentication import principal_of
 from apps.accounts.idempotency import earlier_answer, idempotent, once
-from apps.accounts.models import AuditEvent, Audience, Role, Workspace
+from apps.accounts.models import Audience, AuditEvent, Role, Workspace
 from apps.accounts.pages import PageRequest, page
 from apps.accounts.permissions import role_required
 from apps.core import errors
@@ -81,8 +81,9 @@ class ListView(APIView):
     def get(self, request: Request) -> Response:
         query = PageQuery.read_query(request)
         rows = AuditEvent.objects.filter(workspace=principal_of(request).workspace)
-        page = page_of(rows, order=("-created_at", "-id"), limit=query["limit"], cursor=query.get("cursor"),
-                       request=request)
+        page = page_of(
+            rows, order=("-created_at", "-id"), limit=query["limit"], cursor=query.get("cursor"), request=request
+        )
         return Response(page.as_dict(lambda event: event.verb))
 
 

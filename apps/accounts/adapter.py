@@ -46,6 +46,7 @@ def verified_addresses(sociallogin: SocialLogin) -> list[str]:
 def invited_person(addresses: list[str]) -> User | None:
     """The one active member with one of these addresses; None for nobody, and for more than one."""
     found: set[User] = set()
-    for address in addresses:
+    # A blank address is what everybody has who was added without one: it names nobody.
+    for address in filter(None, addresses):
         found.update(User.objects.filter(email__iexact=address, is_active=True, memberships__isnull=False).distinct())
     return found.pop() if len(found) == 1 else None

@@ -38,6 +38,9 @@ class WorkspaceAdmin(WorkspaceModelAdmin):
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
 
+    def audit_id(self, obj: Workspace) -> str:
+        return obj.slug
+
     def save_model(self, request: HttpRequest, obj: Workspace, form: Any, change: bool) -> None:
         workspace_set_second_person(principal=admin_principal(request), required=obj.second_person)
 
@@ -77,6 +80,9 @@ class MembershipAdmin(WorkspaceModelAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         return ["user"] if obj else []
 
+    def audit_id(self, obj: Membership) -> str:
+        return obj.user.get_username()
+
     def save_model(self, request: HttpRequest, obj: Membership, form: Any, change: bool) -> None:
         principal = admin_principal(request)
         username = obj.user.get_username() if change else form.cleaned_data["username"]
@@ -87,7 +93,8 @@ class MembershipAdmin(WorkspaceModelAdmin):
             email="" if change else form.cleaned_data["email"],
         )
         if not change:
-            obj.pk = Membership.objects.get(workspace=principal.workspace, user__username=username).pk
+            stored = principal.workspace.memberships.select_related("user").get(user__username=username)
+            obj.pk, obj.user = stored.pk, stored.user
             request._shown_once = password  # type: ignore[attr-defined]
 
     def log_addition(self, request: HttpRequest, obj: Membership, message: Any) -> None:
@@ -138,6 +145,7 @@ class TokenForm(WorkspaceModelForm):
 @admin.register(ApiToken)
 class ApiTokenAdmin(WorkspaceModelAdmin):
     role = Role.ADMIN
+    audit_kind = "token"
     form = TokenForm
     list_display = ["name", "kind", "owner", "prefix", "state", "last_used_at", "expires_at"]
     list_filter = ["kind", "owner"]

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.models import LogEntry
+from django.contrib.admin.utils import unquote
 from django.contrib.auth import logout
 from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
@@ -102,7 +103,8 @@ class WorkspaceModelAdmin(admin.ModelAdmin):
     role: ClassVar[Role] = Role.CURATOR
     form = WorkspaceModelForm
     view_on_site = False
-    audit_hidden: ClassVar[Sequence[str]] = ()
+    audit_kind: ClassVar[str] = ""  # what the audit trail calls these rows; the model's name unless said
+    audit_hidden: ClassVar[Sequence[str]] = ()  # columns that it does not keep
 
     # --- only this workspace ---
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
@@ -197,11 +199,18 @@ class WorkspaceModelAdmin(admin.ModelAdmin):
         audit_record(
             admin_principal(request),
             verb,
-            subject_kind=str(self.model._meta.model_name),
-            subject_id=obj.pk,
+            subject_kind=self._audit_kind(),
+            subject_id=self.audit_id(obj),
             before=before,
             after=after,
         )
+
+    def audit_id(self, obj: Any) -> str:
+        """What the audit trail calls one row."""
+        return str(obj.pk)
+
+    def _audit_kind(self) -> str:
+        return self.audit_kind or str(self.model._meta.model_name)
 
     def snapshot(self, obj: Model) -> dict[str, Any]:
         """The row as the audit trail keeps it: all own columns and the ids of what is linked."""
@@ -219,11 +228,14 @@ class WorkspaceModelAdmin(admin.ModelAdmin):
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        events = AuditEvent.objects.filter(
-            workspace=admin_principal(request).workspace,
-            subject_kind=self.model._meta.model_name,
-            subject_id=object_id,
-        ).order_by("id")
+        obj = self.get_object(request, unquote(object_id))
+        events = AuditEvent.objects.none()
+        if obj is not None and self.has_view_permission(request, obj):
+            events = AuditEvent.objects.filter(
+                workspace=admin_principal(request).workspace,
+                subject_kind=self._audit_kind(),
+                subject_id=self.audit_id(obj),
+            ).order_by("id")
         context = {"action_list": [], "events": events, **(extra_context or {})}
         return super().history_view(request, object_id, context)
 

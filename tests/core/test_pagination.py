@@ -23,7 +23,9 @@ def verbs(workspace: Workspace, robo) -> list[str]:
         for n in range(10)
     ]
     AuditEvent.objects.bulk_create(with_moment)
-    return list(AuditEvent.objects.filter(workspace=workspace).order_by("-created_at", "-id").values_list("verb", flat=True))
+    return list(
+        AuditEvent.objects.filter(workspace=workspace).order_by("-created_at", "-id").values_list("verb", flat=True)
+    )
 
 
 def walk(client, url: str, link: str) -> list[list[str]]:

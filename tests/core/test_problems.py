@@ -51,7 +51,7 @@ def test_a_person_reads_a_page(browser, db, name: str, status: int, code: str) -
     assert answer.status_code == status
     assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
     page = answer.content.decode()
-    assert f'data-code="{code}"' in page
+    assert answer.context["problem"]["code"] == code
     assert "<title>" in page
     assert "hunter2" not in page
 
@@ -59,16 +59,14 @@ def test_a_person_reads_a_page(browser, db, name: str, status: int, code: str) -
 def test_htmx_gets_the_partial_alone(browser, db) -> None:
     answer = browser().get("/probe/raise/stale/", headers={"HX-Request": "true"})
     assert answer.status_code == 409
-    assert 'data-code="stale"' in answer.content.decode()
+    assert answer.context["problem"]["code"] == "stale"
     assert "<title>" not in answer.content.decode()
 
 
 def test_extra_and_errors_are_kept(api, robo) -> None:
     client = api(robo)
     assert client.get("/api/v1/probe/raise/stale/").json()["extra"] == {"version": 3}
-    assert client.get("/api/v1/probe/raise/validation/").json()["errors"] == [
-        {"field": "name", "message": "Too bad."}
-    ]
+    assert client.get("/api/v1/probe/raise/validation/").json()["errors"] == [{"field": "name", "message": "Too bad."}]
     assert client.get("/api/v1/probe/raise/drf_validation/").json()["errors"] == [
         {"field": "sources[1].url", "message": "Bad."}
     ]
@@ -141,7 +139,7 @@ def test_a_missing_slash_is_named_and_no_body_is_lost_in_a_redirect(api, robo) -
 def test_unknown_page(browser, db) -> None:
     answer = browser().get("/nothing/")
     assert answer.status_code == 404
-    assert 'data-code="not_found"' in answer.content.decode()
+    assert answer.context["problem"]["code"] == "not_found"
 
 
 @pytest.mark.parametrize("method", ["put", "patch", "delete", "trace", "post"])
@@ -167,4 +165,4 @@ def test_a_foreign_host_is_refused_without_a_page_of_errors(browser, db) -> None
 def test_a_form_without_its_csrf_token(browser, alice) -> None:
     answer = browser(alice, enforce_csrf_checks=True).post("/workspace/", {"workspace": "firm"})
     assert answer.status_code == 403
-    assert 'data-code="csrf_failed"' in answer.content.decode()
+    assert answer.context["problem"]["code"] == "csrf_failed"

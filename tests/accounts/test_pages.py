@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import pytest
+
+from apps.accounts.models import Membership, Role
+from apps.accounts.principal import operator
+from apps.accounts.services import member_add
+
+pytestmark = pytest.mark.urls("tests.probe_urls")
+PAGE = "/probe/reviewers/"
+
+
+def test_who_is_let_in(browser, alice, bob, carol, dave) -> None:
+    for who in (alice, carol, dave):
+        assert browser(who).get(PAGE).status_code == 200
+    refused = browser(bob).get(PAGE)
+    assert refused.status_code == 403
+    assert "Only a person with the reviewer role may see the queue." in refused.content.decode()
+
+
+def test_a_page_knows_its_principal(browser, alice) -> None:
+    answer = browser(alice).get(PAGE, headers={"X-Request-ID": "r1"})
+    assert answer.content.decode() == "alice in firm via ui r1"
+
+
+def test_pages_are_kept_by_no_cache(browser, alice) -> None:
+    assert "no-store" in browser(alice).get(PAGE).headers["Cache-Control"]
+
+
+def test_nobody_is_sent_to_sign_in_and_back(browser, db) -> None:
+    answer = browser().get(f"{PAGE}?a=1")
+    assert answer.status_code == 302
+    assert answer.headers["Location"] == f"/accounts/login/?next={PAGE}%3Fa%3D1"
+
+
+def test_a_post_of_nobody_is_not_repeated_as_a_get(browser, db) -> None:
+    assert browser().post(PAGE).headers["Location"] == "/accounts/login/?next=/"
+
+
+def test_htmx_reloads_instead_of_swapping_in_the_sign_in_page(browser, db) -> None:
+    answer = browser().get(PAGE, headers={"HX-Request": "true", "HX-Current-URL": "http://testserver/review/?a=1"})
+    assert answer.status_code == 204
+    assert answer.headers["HX-Redirect"] == "/accounts/login/?next=/review/%3Fa%3D1"
+
+
+def test_a_token_is_not_a_browser(api, alice_token) -> None:
+    assert api(alice_token).get(PAGE).status_code == 302
+
+
+def test_choosing_a_workspace(browser, workspace, other_workspace, alice) -> None:
+    member_add(principal=operator(other_workspace), username="alice", role=Role.REVIEWER)
+    client = browser(alice)
+    assert "in firm" in client.get(PAGE).content.decode()
+    answer = client.post("/workspace/", {"workspace": "other", "next": "/review/"})
+    assert (answer.status_code, answer.headers["Location"]) == (302, "/review/")
+    assert "in other" in client.get(PAGE).content.decode()
+    assert client.get("/api/v1/me/").json()["workspace"] == "other"
+    Membership.objects.filter(user=alice, workspace=other_workspace).delete()
+    assert "in firm" in client.get(PAGE).content.decode()
+
+
+@pytest.mark.parametrize("slug", ["other", "nothing", "", "FIRM"])
+def test_a_workspace_one_is_not_in_is_not_there(browser, other_workspace, alice, slug: str) -> None:
+    client = browser(alice)
+    assert client.post("/workspace/", {"workspace": slug}).status_code == 404
+    assert "in firm" in client.get(PAGE).content.decode()
+
+
+def test_choosing_nul_is_no_server_error(browser, alice) -> None:
+    assert browser(alice).post("/workspace/", {"workspace": "a\x00"}).status_code in (404, 422)
+
+
+def test_choosing_is_a_post_of_somebody(browser, alice) -> None:
+    assert browser(alice).get("/workspace/").status_code == 405
+    assert browser().post("/workspace/", {"workspace": "firm"}).status_code == 302
+
+
+@pytest.mark.parametrize("target", ["//evil.example/", "https://evil.example/", "javascript:alert(1)", ""])
+def test_choosing_does_not_lead_elsewhere(browser, alice, target: str) -> None:
+    answer = browser(alice).post("/workspace/", {"workspace": "firm", "next": target})
+    assert answer.headers["Location"] == "/"
+
+
+def test_roles_in_one_workspace_are_not_roles_in_another(browser, other_workspace, charlie, workspace) -> None:
+    member_add(principal=operator(workspace), username="charlie", role=Role.MEMBER)
+    client = browser(charlie)
+    assert client.get(PAGE).status_code == 200
+    client.post("/workspace/", {"workspace": "firm"})
+    assert client.get(PAGE).status_code == 403
