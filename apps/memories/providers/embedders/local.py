@@ -100,6 +100,9 @@ class _Loaded:
 
 
 def _session(model: bytes, threads: int) -> Any:
+    # onnxruntime reports to its maker over the network and keeps an identifier in the home folder, unless told
+    # not to before it is imported; its own function for that comes too late for the first report.
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
