@@ -55,7 +55,9 @@ class LiteLLMEmbedder:
 
     @cached_property
     def max_tokens(self) -> int:
-        known = self._litellm.model_cost.get(self._model) or {}
+        # Read from the list itself: LiteLLM's function for it asks the servers of some models.
+        models = self._litellm.model_cost
+        known = models.get(self._model) or models.get(self._model.partition("/")[2]) or {}
         return int(known.get("max_input_tokens") or DEFAULT_MAX_TOKENS)
 
     def embed_documents(self, texts: Sequence[str]) -> Matrix:
@@ -95,9 +97,7 @@ class LiteLLMEmbedder:
                 model=self._model,
                 input=texts,
                 timeout=seconds,
-                # Waiting and trying again is the caller's decision; here it would outlast the time allowed.
                 max_retries=0,
-                num_retries=0,
                 drop_params=True,
                 **parameters,
             )
@@ -121,7 +121,8 @@ class LiteLLMEmbedder:
 
     def _failure(self, error: Exception) -> ProviderError:
         status = getattr(error, "status_code", None)
-        permanent = status in _PERMANENT
+        # A missing key never reaches the server, and LiteLLM reports it as a failure of the server.
+        permanent = status in _PERMANENT or "api_key" in str(error)
         reason = type(error).__name__
         if isinstance(status, int):
             reason = f"{reason}, status {status}"
@@ -138,6 +139,9 @@ class LiteLLMEmbedder:
 
         # It prints advice to standard output otherwise, which is where the MCP command speaks its protocol.
         litellm.suppress_debug_info = True
+        # Trying again is the caller's decision; here it would outlast the time allowed. LiteLLM takes a zero in
+        # the request for "not set" and falls back to this.
+        litellm.DEFAULT_MAX_RETRIES = 0
         return litellm
 
 
