@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 from apps.core.errors import Excluded, FieldError
@@ -43,6 +44,7 @@ __all__ = [
     "instructions_to_reader",
     "mask",
     "normalise_for_fingerprint",
+    "quotable",
     "raise_if_refused",
     "screen",
 ]
@@ -107,16 +109,14 @@ def screen(fields: Mapping[str, str], *, exclusions: Collection[str] = (SECRETS,
     refusals: list[Refusal] = []
     flags: list[Flag] = []
     for field, value in fields.items():
-        refused = list(_refusals(field, value, code=SOURCE_CODE in exclusions))
-        refusals.extend(refused[:REFUSALS_PER_FIELD])
+        refused = list(islice(_refusals(field, value, code=SOURCE_CODE in exclusions), REFUSALS_PER_FIELD))
+        refusals.extend(refused)
         if not refused:
             flags.extend(_flags(field, value))
     return Screening(refusals, flags)
 
 
-def raise_if_refused(
-    fields: Mapping[str, str], *, exclusions: Collection[str] = (SECRETS, SOURCE_CODE)
-) -> list[Flag]:
+def raise_if_refused(fields: Mapping[str, str], *, exclusions: Collection[str] = (SECRETS, SOURCE_CODE)) -> list[Flag]:
     """Raise ``Excluded`` naming every refused field; otherwise answer what a reviewer should see."""
     screening = screen(fields, exclusions=exclusions)
     if screening.refusals:
@@ -130,19 +130,24 @@ def raise_if_refused(
     return screening.flags
 
 
+def quotable(text: str, *, length: int = 60) -> str:
+    """What an error may repeat of a value that was sent: shortened, with secrets masked."""
+    return mask(text, find_secrets(text)).strip()[:length]
+
+
 def _refusals(field: str, value: str, *, code: bool) -> Iterator[Refusal]:
     for finding in find_secrets(value):
         line, column = line_and_column(value, finding.start)
         message = (
-            f"There is a secret ({finding.kind}) at line {line}, column {column}. Say what it is for and where it is"
-            " kept, without its value; if it is real, revoke it, since it was sent here."
+            f"There is a secret ({finding.kind}) at line {line}, column {column}. Say what it is for and where"
+            " it is kept, without its value; if it is real, revoke it, since it was sent here."
         )
         yield Refusal(field, message, SECRETS, finding.kind, line, column)
     for found in find_code(value) if code else ():
         line, column = line_and_column(value, found.start)
         message = (
-            f"There is {found.why} at line {line}, column {column} ({found.slug}). Say in words what holds and why;"
-            " name a function, a file or a command in the text, and link to the code as a source."
+            f"There is {found.why} at line {line}, column {column} ({found.slug}). Say in words what holds and"
+            " why; name a function, a file or a command in the text, and link to the code as a source."
         )
         yield Refusal(field, message, found.slug, found.kind, line, column)
 

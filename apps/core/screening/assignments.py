@@ -19,13 +19,37 @@ _PASSWORD, _KEY, _WEAK = 3, 2, 1  # what a name promises; the less, the more the
 
 _PASSWORD_NAMES: Final = (
     *("password", "passwd", "passphrase", "passcode", "passwort", "kennwort", "pwd", "mot de passe", "motdepasse"),
-    *("mot_de_passe", "contraseña", "contrasena", "senha", "wachtwoord", "lösenord", "hasło", "şifre", "parola", "heslo"),
+    *(
+        "mot_de_passe",
+        "contraseña",
+        "contrasena",
+        "senha",
+        "wachtwoord",
+        "lösenord",
+        "hasło",
+        "şifre",
+        "parola",
+        "heslo",
+    ),
     *("пароль", "密码", "密碼", "口令", "パスワード", "비밀번호", "패스워드", "비번", "identified by"),
     *("pswd", "passwrd", "paswd", "pasword", "passwod", "passowrd", "paasword"),
 )
 # Common words, which name a secret together with what stands before them, or by their value.
 _SHORT_NAMES: Final = (
-    *("pass", "pw", "secret", "token", "key", "auth", "credential", "clave", "jeton", "sessionid", "session_id", "sessid"),
+    *(
+        "pass",
+        "pw",
+        "secret",
+        "token",
+        "key",
+        "auth",
+        "credential",
+        "clave",
+        "jeton",
+        "sessionid",
+        "session_id",
+        "sessid",
+    ),
     *("userpwd", "암호", "토큰"),
 )
 _KINDS: Final = {
@@ -39,42 +63,53 @@ _QUALIFIERS: Final = {
     for name, words in (
         (
             "key",
-            "api|access|secret[ _.-]?access|secret|private|auth|authentication|account|encryption|encrypt|signing|master"
-            "|shared|storage|service|subscription|license|deploy|app|application|admin|root|consumer|client|webhook|hmac"
+            "api|access|secret[ _.-]?access|secret|private|auth|authentication|account|encryption|encrypt"
+            "|signing|master"
+            "|shared|storage|service|subscription|license|deploy|app|application|admin|root|consumer|client"
+            "|webhook|hmac"
             "|jwt|cipher|crypto",
         ),
         ("secret", "client|app|application|api|webhook|shared|signing|consumer|jwt|auth|oauth|session|cookie|aws"),
         (
             "token",
-            "api|auth|access|refresh|bot|bearer|personal[ _-]access|deploy|session|security|registry|private|oauth|id|ci"
+            "api|auth|access|refresh|bot|bearer|personal[ _-]access|deploy|session|security|registry|private"
+            "|oauth|id|ci"
             "|job|agent|service|vault|npm|git(?:hub|lab)?|slack|hf|root|admin|user",
         ),
         (
             "pass",
-            "db|database|smtp|e?mail|imap|user|usr|ftp|sftp|ssh|redis|mysql|pg|postgres|sql|mongo|admin|root|http"
-            "|basic[ _-]?auth|my|ldap|rabbitmq|mqtt|wifi|key|store|login|(?:id|user|username|login|account)\\s?[/,]",
+            "db|database|smtp|e?mail|imap|user|usr|ftp|sftp|ssh|redis|mysql|pg|postgres|sql|mongo|admin|root"
+            "|http"
+            "|basic[ _-]?auth|my|ldap|rabbitmq|mqtt|wifi|key|store|login|(?:id|user|username|login"
+            "|account)\\s?[/,]",
         ),
     )
 }
 _HARMLESS_QUALIFIER: Final = re.compile(
-    r"(?:csrf|xsrf|next|page|paging|continuation|cursor|eos|bos|pad|unk|sep|cls|mask|stop|special|max|min|num|cancellation"
-    r"|cancel|input|output|prompt|completion|lexer|syntax|design|sync|public|proxy|by|sort|primary|foreign|partition"
-    r"|idempotency|cache|websocket|object|s3|route|routing|host|hash|map|dedup|lookup|natural|surrogate|composite|unique"
-    r"|project|issue|ticket|jira|translation|message|event|shard|range|row|column|document|figure|ssh[ _-]pub)[ _.-]?$"
+    r"(?:csrf|xsrf|next|page|paging|continuation|cursor|eos|bos|pad|unk|sep|cls|mask|stop|special|max|min"
+    r"|num|cancellation"
+    r"|cancel|input|output|prompt|completion|lexer|syntax|design|sync|public|proxy|by|sort|primary|foreign"
+    r"|partition"
+    r"|idempotency|cache|websocket|object|s3|route|routing|host|hash|map|dedup|lookup|natural|surrogate"
+    r"|composite|unique"
+    r"|project|issue|ticket|jira|translation|message|event|shard|range|row|column|document|figure"
+    r"|ssh[ _-]pub)[ _.-]?$"
 )
 _LOOKBACK: Final = 26
 
 # --- What stands between a name and its value --------------------------------------------------------------
 
 _SUFFIX: Final = (
-    r"(?:[_.\- ]?(?:prod|production|staging|stage|dev|test|live|value|base|text|plain|old|new|current|default|primary"
+    r"(?:[_.\- ]?(?:prod|production|staging|stage|dev|test|live|value|base|text|plain|old|new|current"
+    r"|default|primary"
     r"|secondary|main|admin|root|db|1|2)\b)?\d{0,3}(?P<plural>s\b)?"
 )
 _OF: Final = r"(?:[ \t](?:for|of|in|on|to|von|für|de|du)[ \t][\w@./-]{1,40}(?:[ \t]\w{1,20})?)?"
 _CLOSE: Final = r"(?P<closed>\\{0,3}[\"'`])?[\])}]{0,2}[*_]{0,3}"
 _INNER: Final = r"[ \t]{0,20}"
 _WRAPPER: Final = (
-    r"(?:(?:new\s)?(?:[A-Za-z]\w{0,20}\.){0,2}\w{0,20}(?:[sS]ecret|[sS]tring|Str|Some|[pP]assword|encode|bytes|from)"
+    r"(?:(?:new\s)?(?:[A-Za-z]\w{0,20}\.){0,2}\w{0,20}(?:[sS]ecret|[sS]tring|Str|Some|[pP]assword|encode"
+    r"|bytes|from)"
     r"\w{0,10}\(\s{0,4}(?=[\"'`]))?"
 )
 _TYPE: Final = r"[A-Za-z_&*\[][\w.\[\]|&*?]{0,40}"
@@ -97,15 +132,21 @@ _QUOTE: Final = re.compile(r"[bBrRuUfF@$]{0,2}(\\{0,3})(\"\"\"|'''|[\"'`])")
 _BARE: Final = re.compile(r"[^\s\"'`<>]{1,400}")
 _BARE_END: Final = re.compile(r"[;,](?=[\w .-]{1,40}=|$|[\"'})\]])|\\[nrt\"']|\*\*$|%26")
 _MAX_VALUE: Final = 400
+# How much of a value is looked at, and how many names within one unbroken run: both bound the work on hostile text.
+_JUDGED: Final = 120
+_NAMES_IN_ONE_VALUE: Final = 16
 
 _LETTERS: Final = re.compile(r"[^\W\d_]{4,}")
 _LINE_START: Final = re.compile(r"[\s\-*>\"'{(]{0,40}(?:export |set |ENV |ARG |-e )?[\w.-]{0,60}$")
-_NOTHING_MORE: Final = re.compile(r"[\"'`,;)}\]\\*|.]{0,6}[ \t]{0,20}(?:$|#|//|\r|\n)|[ \t]{1,4}(?:-{1,2}[A-Za-z]|&&|\|)")
+_NOTHING_MORE: Final = re.compile(
+    r"[\"'`,;)}\]\\*|.]{0,6}[ \t]{0,20}(?:$|#|//|\r|\n)|[ \t]{1,4}(?:-{1,2}[A-Za-z]|&&|\|)"
+)
 _SETTING: Final = re.compile(r"[\w.-]{1,60}[:=]")
 _ONE_TOKEN: Final = re.compile(r"[\w!@#$%^&*+~?.=-]+|[\w.-]{1,40}/[\w!@#$%^&*+~?.=-]+")
 _OPTION: Final = re.compile(r"(?:^|\s|[\"'`\[,])-{1,2}[\w-]{0,30}$")
 _SENTENCE_ENDS: Final = re.compile(
-    r"[\"'`)]{0,2}(?:[.,;:!?)]{1,3}(?:\s|$)|\s{0,4}$|\s{0,4}\n|\s(?:and|or|for|on|in|at|but|und|et|y)\b|[ \t]\(|<)"
+    r"[\"'`)]{0,2}(?:[.,;:!?)]{1,3}(?:\s|$)|\s{0,4}$|\s{0,4}\n|\s(?:and|or|for|on|in|at|but|und|et"
+    r"|y)\b|[ \t]\(|<)"
 )
 
 
@@ -129,12 +170,16 @@ class _Value:
 
 def find_assignments(text: str, lowered: str) -> Iterator[tuple[str, int, int]]:
     """Kind, start and end of every value; ``lowered`` is ``text`` in lower case, of the same length."""
+    reached = judged = 0
     for named in _names(text, lowered):
         between = _BETWEEN.match(text, named.end)
-        if not between:
+        value = _value(text, named, between) if between else None
+        if not between or not value:
             continue
-        value = _value(text, named, between)
-        if value and _is_secret(text, named, between, value):
+        if not reached - _MAX_VALUE <= named.start < reached:
+            reached, judged = value.end, 0
+        judged += 1
+        if judged <= _NAMES_IN_ONE_VALUE and _is_secret(text, named, between, value):
             yield named.kind, value.start, value.end
 
 
@@ -218,8 +263,8 @@ def _quoted(text: str, quote: re.Match[str]) -> _Value | None:
 
 def _bare_length(text: str, name_start: int, run: str) -> int:
     """How much of an unquoted run of characters belongs to the value."""
-    line = text[max(text.rfind(" ", 0, name_start), text.rfind("\n", 0, name_start), name_start - 400) + 1 : name_start]
-    if "?" in line or "&" in line:  # a query string
+    before = text[max(0, name_start - _MAX_VALUE) : name_start].split()
+    if before and ("?" in before[-1] or "&" in before[-1]):  # a query string
         run = re.split("[&#]", run, maxsplit=1)[0]
     if end := _BARE_END.search(run):
         run = run[: end.start()]
@@ -233,7 +278,7 @@ def _bare_length(text: str, name_start: int, run: str) -> int:
 
 
 def _is_secret(text: str, named: _Named, between: re.Match[str], value: _Value) -> bool:
-    content = value.text
+    content = value.text[:_JUDGED]
     if len(content) < 4 or values.is_placeholder(content) or values.is_description(content):
         return False
     if named.kind == "session" and between["assign"] != "=":
@@ -329,6 +374,5 @@ def _stands_out(named: _Named, content: str) -> bool:
 
 def _is_alone(text: str, named: _Named, value: _Value) -> bool:
     """Name and value fill a line of their own, as in a settings file."""
-    line_start = text.rfind("\n", 0, named.start) + 1
-    before = text[max(line_start, named.start - 100) : named.start]
+    before = text[max(0, named.start - 100) : named.start].rpartition("\n")[2]
     return bool(_LINE_START.match(before)) and bool(_NOTHING_MORE.match(text, value.end))

@@ -69,22 +69,23 @@ def _diffs(lines: list[str]) -> Iterator[Block]:
     """Hunks with their headers, quoted or not; then bare lines of which some go and some come."""
     position = 0
     while position < len(lines):
-        end = _hunk_end(lines, position)
-        if not end:
-            end = _bare_changes_end(lines, position)
-        if end:
+        end, is_diff = _hunk(lines, position)
+        if not is_diff:
+            end, is_diff = _bare_changes(lines, position, end)
+        if is_diff:
             yield position, end, "diff"
-        position = end or position + 1
+        position = max(end, position + 1)  # what was looked at once is not looked at again
 
 
-def _hunk_end(lines: list[str], start: int) -> int:
+def _hunk(lines: list[str], start: int) -> tuple[int, bool]:
+    """Where the lines that may belong to a hunk end, and whether they are one."""
     quote = _QUOTED.match(lines[start])
     prefix = quote[0] if quote else ""
     first = lines[start][len(prefix) :]
     if not _DIFF_START.match(first):
-        return 0
+        return start, False
     if first.startswith("--- ") and not (start + 1 < len(lines) and lines[start + 1].startswith(f"{prefix}+++ ")):
-        return 0
+        return start, False
     end, changes = start + 1, first.startswith("diff --git ")
     while end < len(lines) and lines[end].startswith(prefix.rstrip()):
         line = lines[end][len(prefix) :]
@@ -92,7 +93,7 @@ def _hunk_end(lines: list[str], start: int) -> int:
             break
         changes = changes or bool(_CHANGE.match(line))
         end += 1
-    return end if changes else 0
+    return end, changes
 
 
 def _continues(lines: list[str], index: int, prefix: str) -> bool:
@@ -103,16 +104,17 @@ def _continues(lines: list[str], index: int, prefix: str) -> bool:
     return bool(re.match(r"[+@\\]|-(?! )|diff |  ", line))
 
 
-def _bare_changes_end(lines: list[str], start: int) -> int:
-    if not lines[start].startswith(("+", "-")):
-        return 0
+def _bare_changes(lines: list[str], start: int, seen: int) -> tuple[int, bool]:
+    if seen > start or not lines[start].startswith(("+", "-")):
+        return seen, False
     end = start
     while end < len(lines) and lines[end].startswith(("+", "-")):
         end += 1
     block = lines[start:end]
-    code = sum(1 for line in block if _points(line[1:]) or _ASSIGNMENT.match(line[1:]))
+    contents = [line[1:].strip() for line in block]
+    code = sum(1 for content in contents if _points(content) or _ASSIGNMENT.match(content))
     signs = {line[0] for line in block}
-    return end if len(signs) == 2 and code * 2 > len(block) else 0
+    return end, len(signs) == 2 and code * 2 > len(block)
 
 
 # --- Stack traces ------------------------------------------------------------------------------------------
@@ -120,23 +122,30 @@ def _bare_changes_end(lines: list[str], start: int) -> int:
 _FRAME: Final = re.compile(
     r"[\s>|]{0,40}(?:"
     r'File "[^"]{1,300}", line \d+'  # Python
-    r"|at [\w.$/<>@-]{1,200}\((?:[\w$-]{1,80}\.\w{1,10}(?::\d+)?|Native Method|Unknown Source)\)"  # Java, Kotlin
-    r"|at (?:async |new )?(?:[^()]{1,160} )?\(?(?:\w[\w.+-]{0,20}:|\.{0,2}/)[^\s()]{0,300}:\d+(?::\d+)?\)?\s*$"  # JS, Rust
-    r"|(?:at|bei|à|en) [\w`<>+]{1,80}[.:][\w.:`<>+\[\],]{1,200}\([^()]{0,200}\)(?: in .{1,200}:\w{1,12} \d+)?\s*$"  # .NET
+    r"|at [\w.$/<>@-]{1,200}\((?:[\w$-]{1,80}\.\w{1,10}(?::\d+)?|Native Method|Unknown Source)\)"
+    r"|at (?:async |new )?(?:[^()]{1,160} )?\(?(?:\w[\w.+-]{0,20}:"
+    r"|\.{0,2}/)[^\s()]{0,300}:\d+(?::\d+)?\)?\s*$"
+    r"|(?:at|bei|à|en) [\w`<>+]{1,80}[.:][\w.:`<>+\[\],]{1,200}\([^()]{0,200}\)(?: in .{1,200}:\w{1,12} \d+"
+    r")?\s*$"
     r"|goroutine \d+ \[[^\]]{1,80}\]:|\S{1,250}\.go:\d+(?: \+0x[0-9a-f]+)\s*$"  # Go
     r"|\d{1,3}: (?:0x[0-9a-f]{4,16} - )?[<\w][^\s]{0,80}::\S"  # Rust
     r"|(?:\d{1,3}: )?(?:from )?\S{1,250}\.(?:rb|rake|erb):\d+:in [`'\"]"  # Ruby
     r"|#\d{1,3} (?:\{main\}|\[internal function\]|\S{1,250}\(\d+\): )"  # PHP
-    r"|#\d{1,3}\s{1,4}(?:0x[0-9a-f]{4,16} in )?[^\s]{1,160} .{0,120}(?:at|from|in)? \S{1,200}(?::\d+|\.so\S{0,20})\s*$"  # C
+    r"|#\d{1,3}\s{1,4}(?:0x[0-9a-f]{4,16} in )?[^\s]{1,160} .{0,120}(?:at|from|in)? \S{1,200}(?::\d+"
+    r"|\.so\S{0,20})\s*$"
     r"|\([\w ]{1,40}[\d.]{0,12}\) \S{1,160}\.exs?:\d+: "  # Elixir
     r")"
 )
 _TRACE_HEAD: Final = re.compile(
-    r"[\s>|]{0,40}(?:Traceback \(most recent call last\)|Exception in thread |Caused by: |panic: |Stack trace:"
-    r"|stack backtrace:|thread '[^']{0,80}'.{0,20} panicked at|Unhandled [eE]xception|(?:PHP )?Fatal error: |\*\* \(\w"
+    r"[\s>|]{0,40}(?:Traceback \(most recent call last\)|Exception in thread |Caused by: |panic: "
+    r"|Stack trace:"
+    r"|stack backtrace:|thread '[^']{0,80}'.{0,20} panicked at|Unhandled [eE]xception|(?:PHP )?Fatal error: "
+    r"|\*\* \(\w"
     r"|(?:Uncaught )?[\w.$\\]{0,160}(?:Exception|Error|Throwable)\b(?:: |\s*$| \[))"
 )
-_TRACE_REST: Final = re.compile(r"\s+\S|[\w.]{1,160}(?:Exception|Error|Exit|Interrupt)\b|Caused by: |\.{3} \d+ more|note: run with")
+_TRACE_REST: Final = re.compile(
+    r"\s+\S|[\w.]{1,160}(?:Exception|Error|Exit|Interrupt)\b|Caused by: |\.{3} \d+ more|note: run with"
+)
 _FRAME_GAP: Final = 4
 _HEAD_REACH: Final = 3
 
@@ -173,7 +182,22 @@ _COMMAND_LANGUAGES: Final = frozenset(
     ("sh", "bash", "zsh", "fish", "shell", "console", "shell-session", "terminal", "powershell", "ps1", "cmd", "bat")
 )
 _CONFIGURATION_LANGUAGES: Final = frozenset(
-    ("json", "json5", "jsonc", "yaml", "yml", "toml", "ini", "cfg", "conf", "properties", "env", "dotenv", "csv", "http")
+    (
+        "json",
+        "json5",
+        "jsonc",
+        "yaml",
+        "yml",
+        "toml",
+        "ini",
+        "cfg",
+        "conf",
+        "properties",
+        "env",
+        "dotenv",
+        "csv",
+        "http",
+    )
 )
 _MAX_COMMANDS: Final = 8
 _MAX_SETTINGS: Final = 4
@@ -215,35 +239,60 @@ _OPENING: Final = re.compile(  # begins something that has a body, or can stand 
     r"|class\s+\w+\s*(?:\([^()]{0,120}\))?\s*(?::\s*$|\{|(?:extends|implements)\s)"
     r"|(?:export\s+|default\s+|async\s+|pub(?:\(\w+\))?\s+|unsafe\s+|static\s+|inline\s+){0,3}"
     r"(?:function\*?|fn|func|fun|sub|proc)\s+(?:\([^()]{0,80}\)\s*)?[\w.]+\s*[(<\[]?.{0,250}\{?\s*$"
-    r"|(?:public|private|protected|internal|static|final|abstract|override|virtual|sealed|export|pub)\s.{1,250}[({;]\s*$"
-    r"|(?:struct|enum|interface|trait|impl|namespace|module|union|record|object|type)\s+[\w<>:., ]{1,80}\s*(?:struct\s*)?\{"
-    r"|(?:void|int|long|char|bool|boolean|float|double|size_t|auto|unsigned|string|String)\s+[\w*&:]{1,80}\s*\([^()]{0,200}\)\s*\{?\s*$"
-    r"|import\s+(?:[\w.*]{1,120}(?:\s+as\s+\w+)?|[\w{}*, ]{1,120}\s+from\s+['\"].{1,120}['\"]|['\"(].{0,120});?\s*$"
+    r"|(?:public|private|protected|internal|static|final|abstract|override|virtual|sealed|export|pub|extern"
+    r"|typedef)\s.{1,250}[({;]\s*$"
+    r"|(?:struct|enum|interface|trait|impl|namespace|module|union|record|object"
+    r"|type)\s+[\w<>:., ]{1,80}\s*(?:struct\s*)?\{"
+    r"|(?:void|int|long|char|bool|boolean|float|double|size_t|auto|unsigned|string"
+    r"|String)\s+[\w*&:]{1,80}\s*\([^()]{0,200}\)\s*\{?\s*$"
+    r"|import\s+(?:[\w.*]{1,120}(?:\s+as\s+\w+)?|[\w{}*, ]{1,120}\s+from\s+['\"].{1,120}['\"]"
+    r"|['\"(].{0,120});?\s*$"
+    r"|(?:async\s+)?for\s+\w+(?:,\s*\w+){0,4}\s+in\s+[\w.]+(?:\(.{0,120}\))?:\s*$|while\s+(?:True|not\s\w+"
+    r"|\w+\s*[<>=!]).{0,80}:\s*$"
+    r"|with\s+[\w.]+\(.{0,120}\)(?:\s+as\s+\w+)?:\s*$|if\s+__name__\s*=="
+    r"|if\s+(?:not\s+)?[\w.]+(?:\(.{0,80}\))?(?:\s+(?:is|in|==|!=|[<>]=?)\s.{1,80})?:\s*$"
     r"|from\s+[\w.]{1,120}\s+import\s|#include\s*[<\"]|#!/\S|#(?:define|ifdef|ifndef|endif|pragma)\b|<\?php"
     r"|using\s+(?:static\s+)?[\w.]{1,120};|package\s+[\w.]{1,120};?\s*$|use\s+[\w:{}, ]{1,120};\s*$"
-    r"|(?:const|let|var|val)\s+[\w{\[$][^=]{0,80}=[^=]|@(?:Override|Test|staticmethod|classmethod|property|dataclass)\b"
-    r"|(?:SELECT\s.{1,200}\s?FROM\s|INSERT\s+INTO\s|UPDATE\s+\S+\s+SET\s|DELETE\s+FROM\s|ALTER\s+TABLE\s|WITH\s+\w+\s+AS\s*\("
-    r"|CREATE\s+(?:OR\s+REPLACE\s+|UNIQUE\s+|TEMP\s+)?(?:TABLE|INDEX|VIEW|FUNCTION|TRIGGER|PROCEDURE|POLICY|TYPE)\s)"
+    r"|(?:const|let|var|val)\s+[\w{\[$][^=]{0,80}=[^=]|@(?:Override|Test|staticmethod|classmethod|property"
+    r"|dataclass)\b"
+    r"|(?:SELECT\s.{1,200}\s?FROM\s|INSERT\s+INTO\s|UPDATE\s+\S+\s+SET\s|DELETE\s+FROM\s|ALTER\s+TABLE\s|WIT"
+    r"H\s+\w+\s+AS\s*\("
+    r"|CREATE\s+(?:OR\s+REPLACE\s+|UNIQUE\s+|TEMP\s+)?(?:TABLE|INDEX|VIEW|FUNCTION|TRIGGER|PROCEDURE|POLICY"
+    r"|TYPE)\s)"
+    r")"
+)
+_KEYWORD: Final = re.compile(
+    r"\s{0,80}(?:"
+    r"(?:return|throw|raise|yield|await|assert|del|delete|echo|print|defer|go)\b(?:$|;"
+    r"|\s*[\w.'\"(\[{!*&$-].{0,200})"
+    r"|(?:break|continue|pass|fi|done|esac|end|endif|then|do|begin|try|else|finally|BEGIN|END"
+    r"|COMMIT)\s*[;:{]?\s*$"
     r")"
 )
 _STATEMENT: Final = re.compile(
     r"\s{0,80}(?:"
-    r"(?:return|throw|raise|yield|await|assert|del|delete|echo|print|defer|go)\b(?:$|;|\s*[\w.'\"(\[{!*&$-].{0,200})"
-    r"|(?:break|continue|pass|fi|done|esac|end|endif|then|do|begin|try|else|finally|BEGIN|END|COMMIT)\s*[;:{]?\s*$"
-    r"|(?:\}\s*)?(?:if|for|foreach|while|switch|catch|with|elif|elsif|else if|except|match|case|unless|until|synchronized)\b"
+    r"(?:\}\s*)?(?:if|for|foreach|while|switch|catch|with|elif|elsif|else if|except|match|case|unless|until"
+    r"|synchronized)\b"
     r".{0,250}(?:[:{(]|\bthen|\bdo|\))\s*$"
     r"|[})\]]{1,6}\s*(?:else|catch|finally|while)?.{0,40}[;,{]?\s*$|[{(\[]\s*$"
     r"|[\w.$>:\]\[-]{1,120}\(.{0,250}\)?\s*[;,{]?\s*$"
-    r"|(?:SELECT|FROM|WHERE|(?:LEFT |INNER |OUTER )?JOIN|ORDER BY|GROUP BY|VALUES|SET|LIMIT|AND|OR|ON)\s.{1,200}$"
     r"|</?[a-zA-Z][\w.-]{0,40}(?:\s.{0,250})?/?>\s*$"
-    r"|.{1,300}[;{]\s*$"
+    r"|.{1,300}[;{]\s*$|\s+.{1,300}[,(\[)\]}]\s*$|\s+[\"'][\w./-]{1,80}[\"']\s*$"
     r")"
 )
+_CLAUSE: Final = re.compile(
+    r"\s{0,80}(?:SELECT|FROM|WHERE|(?:LEFT |INNER |OUTER |CROSS )?JOIN|ORDER BY|GROUP BY|HAVING|VALUES|SET"
+    r"|LIMIT|UNION|RETURNING)\b"
+)
 _ASSIGNMENT: Final = re.compile(
-    r"\s{0,80}(?:[\w.$*&@]{1,80}|\w{1,40}\[[^\]]{0,80}\])(?:\s*,\s*[\w.$*&]{1,80}){0,5}(?:\s*:\s*[\w.\[\], |]{1,60})?"
+    r"\s{0,80}(?:[\w.$*&@]{1,80}"
+    r"|\w{1,40}\[[^\]]{0,80}\])(?:\s*,\s*[\w.$*&]{1,80}){0,5}(?:\s*:\s*[\w.\[\], |]{1,60})?"
     r"\s*(?:[-+*/|&%^]|\|\||\?\?|:|<<|>>)?=\s*(?![=>])\S"
 )
-_CODE_SIGNS: Final = re.compile(r"\w\(|\w\[|[\w)]\.\w|->|=>|::|\+\+|&&|\|\||[!=<>+]=|[{}]|\w = |\$\w|</")
+_CODE_SIGNS: Final = re.compile(
+    r"\w\(|\w\[|[A-Za-z_)\]]\.[A-Za-z_]|->|=>|::|\+\+|&&|\|\||[!=<>+]=|[{}]|\w\s?=\s?[\w\"'\[({]|\$\w|</"
+    r"|[\"']\s?:\s|^\s+[\"')\]]"
+)
 _COMMENT: Final = re.compile(r"\s{0,80}(?://|/\*|\*/|\* |# |--\s|<!--|\"\"\"|''')")
 _BULLET: Final = re.compile(r"\s{0,20}(?:[-*+•–]|\d{1,3}[.)]|[a-z]\))\s")
 _WORD: Final = re.compile(r"(?<![\w.$(\[{\"'`])[A-Za-z]{2,}[,.;:]?(?=\s|$)")
@@ -261,9 +310,12 @@ def _points(line: str) -> int:
         return 0 if prose and not line.rstrip().endswith(("{", ":", "(", ";", ")")) else 2
     if prose:
         return 0
+    if _CLAUSE.match(line):
+        return 1
+    if _KEYWORD.match(line):
+        return 1 if line[0] in " \t" or _CODE_SIGNS.search(line) else 0
     if _STATEMENT.match(line):
-        indented = line[0] in " \t"
-        return 1 if indented or _CODE_SIGNS.search(line) or line.strip() in ("{", "}", "};", "pass", "end", "fi") else 0
+        return 1 if _CODE_SIGNS.search(line) else 0
     return 1 if _ASSIGNMENT.match(line) and _CODE_SIGNS.search(line.partition("=")[2]) else 0
 
 
@@ -273,19 +325,19 @@ def _bodies(lines: list[str], needed: int = _NEEDED) -> Iterator[Block]:
     opened = False
     for index, line in enumerate(lines):
         points = _points(line)
-        if points:
+        if first < 0 and _is_dense(line):
+            yield index, index + 1, "source code"
+        elif points:
             if first < 0:
                 first, score, count, opened = index, 0, 0, False
-            inside = opened and line[0] in " \t}"
+            inside = opened and (line[0] in " \t}" or bool(_CLAUSE.match(line)))
             score += points + (1 if inside and points == 1 else 0)
             opened = opened or points == 2
             last, count = index, count + 1
-        elif _ends_run(line, index - last, opened):
+        elif _ends_run(line, index - last, opened or score > 2):
             if _is_body(score, count, opened, needed) and first >= 0:
                 yield first, last + 1, "source code"
             first = -1
-        if first < 0 and _is_dense(line):
-            yield index, index + 1, "source code"
     if first >= 0 and _is_body(score, count, opened, needed):
         yield first, last + 1, "source code"
 
@@ -302,6 +354,6 @@ def _is_body(score: int, count: int, opened: bool, needed: int) -> bool:
 
 def _is_dense(line: str) -> bool:
     """Several statements on one line, as a minified script or a body whose line breaks were lost."""
-    if line.count(";") + line.count("{") < 4 or not _ONE_LINER.search(line):
+    if line.count(";") < 2 or line.count(";") + line.count("{") < 4 or len(_WORD.findall(line)) > 2 * _PROSE_WORDS:
         return False
-    return len(_CODE_SIGNS.findall(line)) >= 4
+    return bool(_ONE_LINER.search(line)) and len(_CODE_SIGNS.findall(line)) >= 4

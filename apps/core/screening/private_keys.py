@@ -13,7 +13,8 @@ _END: Final = re.compile(r"-{4,5} ?END (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BL
 # White space, escaped line breaks, quoting and string concatenation that may stand between the lines of a key.
 _GAP: Final = r"(?:\s|\\[nr]|[|>\"',+`])"
 _BODY: Final = re.compile(
-    rf"{_GAP}{{0,40}}(?:[A-Z][\w-]{{2,30}}: ?[^\n\\]{{1,200}}{_GAP}{{1,40}}){{0,6}}(?:[A-Za-z0-9+/=]{{2,200}}+{_GAP}{{0,40}}+){{0,2000}}"
+    rf"{_GAP}{{0,40}}(?:[A-Z][\w-]{{2,30}}: ?[^\n\\]{{1,200}}{_GAP}{{1,40}}){{0,6}}"
+    rf"(?:[A-Za-z0-9+/=]{{2,200}}+{_GAP}{{0,40}}+){{0,2000}}"
 )
 _KEY_MATERIAL: Final = re.compile(r"[A-Za-z0-9+/=]{16}")
 _NOTHING_FOLLOWS: Final = re.compile(r"(?:\s|\\[nr]){0,40}(?:\Z|[A-Za-z0-9+/=]{4,200}(?:\s|\\[nr]|\Z))")

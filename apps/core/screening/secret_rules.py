@@ -36,11 +36,19 @@ TOKEN_RULES: Final[tuple[TokenRule, ...]] = (
     # Our own, first of all.
     _token("firm memory token", "fm_", r"fm_(?:agent|bot|reviewer)_(?=[a-z_-]{0,40}[A-Z0-9])[\w-]{12,200}"),
     # Clouds
-    _token("aws access key", "AKIA ASIA ABIA ACCA A3T", r"(?:(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{12,16}|A3T[A-Z0-9]{17})(?![A-Za-z0-9])"),
+    _token(
+        "aws access key",
+        "AKIA ASIA ABIA ACCA A3T",
+        r"(?:(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{12,16}|A3T[A-Z0-9]{17})(?![A-Za-z0-9])",
+    ),
     _link("aws signature", "X-Amz-Signature=", r"X-Amz-Signature=([0-9a-f]{40,64})"),
     _token("akamai token", "akab-", r"akab-[a-z0-9]{16}-[a-z0-9]{16}"),
     _token("aws session token", "FwoGZXIvYXdz IQoJb3JpZ2lu", r"(?:FwoGZXIvYXdz|IQoJb3JpZ2lu)[A-Za-z0-9/+=]{40,2000}"),
-    _token("aws bedrock key", "ABSK bedrock-api-key-", r"(?:ABSK[A-Za-z0-9+/]{60,250}={0,2}|bedrock-api-key-[A-Za-z0-9+/=]{20,2000})"),
+    _token(
+        "aws bedrock key",
+        "ABSK bedrock-api-key-",
+        r"(?:ABSK[A-Za-z0-9+/]{60,250}={0,2}|bedrock-api-key-[A-Za-z0-9+/=]{20,2000})",
+    ),
     _token("aws marketplace key", "amzn.mws.", r"amzn\.mws\.[0-9a-z-]{30,40}"),
     _token("google api key", "AIza", r"AIza[\w-]{30,40}"),
     _token("google oauth secret", "GOCSPX-", r"GOCSPX-[\w-]{20,40}"),
@@ -48,15 +56,31 @@ TOKEN_RULES: Final[tuple[TokenRule, ...]] = (
     _token("google refresh token", "1//0", r"1//0[\w-]{30,200}"),
     _token("google api key", "AQ.Ab", r"AQ\.Ab[\w-]{30,200}"),
     _token("azure client secret", "8Q~ 7Q~", r"[\w~.-]{3}[78]Q~[\w~.-]{30,36}"),
-    _token("azure storage key", "AccountKey SharedAccessKey", r"(?:AccountKey|SharedAccessKey)\s?=\s?([A-Za-z0-9+/]{40,100}={0,2})"),
-    _token("azure service key", "+ASt +ABa +AMC APIM ACDb", r"[A-Za-z0-9/+]{70,80}(?:APIM|ACDb|\+(?:ABa|AMC|ASt))[A-Za-z0-9+/]{5,6}(?:==)?"),
+    _token(
+        "azure storage key",
+        "AccountKey SharedAccessKey",
+        r"(?:AccountKey|SharedAccessKey)\s?=\s?([A-Za-z0-9+/]{40,100}={0,2})",
+    ),
+    _token(
+        "azure service key",
+        "+ASt +ABa +AMC APIM ACDb",
+        r"[A-Za-z0-9/+]{70,80}(?:APIM|ACDb|\+(?:ABa|AMC|ASt))[A-Za-z0-9+/]{5,6}(?:==)?",
+    ),
     _token("azure devops token", "AZDO", r"[A-Za-z0-9]{70,80}AZDO[A-Za-z0-9]{4}"),
     _link("azure shared access signature", "sig=", r"[?&;]sig=([\w%+/=-]{40,100})"),
     _token("digitalocean token", "_v1_", r"do[oprt]_v1_[0-9a-f]{32,64}"),
     _token("alibaba access key", "LTAI", r"LTAI[A-Za-z0-9]{12,30}(?![A-Za-z0-9])"),
     _token("tencent secret id", "AKID", r"AKID[A-Za-z0-9]{28,40}(?![A-Za-z0-9])"),
-    _token("yandex cloud key", "AQVN YCAJ t1.", r"(?:AQVN[\w-]{35,45}|YCAJ[\w-]{20,30}|t1\.[A-Z0-9][\w-]{1,200}\.[\w-]{80,100})"),
-    _token("cloudflare token", "v1.0- cfut_ cfat_ cfk_", r"(?:v1\.0-[0-9a-f]{24}-[0-9a-f]{100,160}|cf(?:ut|at|k)_[\w-]{30,80})"),
+    _token(
+        "yandex cloud key",
+        "AQVN YCAJ t1.",
+        r"(?:AQVN[\w-]{35,45}|YCAJ[\w-]{20,30}|t1\.[A-Z0-9][\w-]{1,200}\.[\w-]{80,100})",
+    ),
+    _token(
+        "cloudflare token",
+        "v1.0- cfut_ cfat_ cfk_",
+        r"(?:v1\.0-[0-9a-f]{24}-[0-9a-f]{100,160}|cf(?:ut|at|k)_[\w-]{30,80})",
+    ),
     _token("heroku key", "HRKU-", r"HRKU-[\w-]{30,80}"),
     _token("fly.io token", "fo1_ fm1 fm2_", r"(?:fo1_[\w-]{40,60}|fm1[ar]_[\w+/=-]{60,1000}|fm2_[\w+/=-]{60,1000})"),
     _token("netlify token", "nfp_ nfc_ nfo_ nfu_", r"nf[pcou]_[A-Za-z0-9]{30,60}"),
@@ -73,23 +97,36 @@ TOKEN_RULES: Final[tuple[TokenRule, ...]] = (
     _token("pulumi token", "pul-", r"pul-[0-9a-f]{40}"),
     _token("doppler token", "dp.", r"dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[\w-]{2,35}\.)?[A-Za-z0-9]{40,44}"),
     _token("tailscale key", "tskey-", r"tskey-(?:auth|api|client|scim|webhook)-[\w-]{16,80}"),
-    _token("1password token", "ops_eyJ A3-", r"(?:ops_eyJ[\w=-]{100,2000}|A3-[A-Z0-9]{6}-(?:[A-Z0-9]{5,11}-){3,5}[A-Z0-9]{5,6})"),
+    _token(
+        "1password token",
+        "ops_eyJ A3-",
+        r"(?:ops_eyJ[\w=-]{100,2000}|A3-[A-Z0-9]{6}-(?:[A-Z0-9]{5,11}-){3,5}[A-Z0-9]{5,6})",
+    ),
     # Forges and package registries
-    _token("github token", "ghp_ gho_ ghu_ ghs_ ghr_", r"gh[pousr]_(?:[A-Za-z0-9]{20,255}|\d{6,12}_eyJ[\w.-]{20,2000})"),
+    _token(
+        "github token", "ghp_ gho_ ghu_ ghs_ ghr_", r"gh[pousr]_(?:[A-Za-z0-9]{20,255}|\d{6,12}_eyJ[\w.-]{20,2000})"
+    ),
     _token("github token", "github_pat_", r"github_pat_\w{20,255}"),
-    _token("gitlab token", "glpat- gldt- glrt- glrtr- glcbt- glptt- glft- glimt- glagent- glsoat- glffct- gloas- glwt-",
-           r"gl(?:pat|dt|rt|rtr|cbt|ptt|ft|imt|agent|soat|ffct|oas|wt)-[\w.-]{15,300}"),
+    _token(
+        "gitlab token",
+        "glpat- gldt- glrt- glrtr- glcbt- glptt- glft- glimt- glagent- glsoat- glffct- gloas- glwt-",
+        r"gl(?:pat|dt|rt|rtr|cbt|ptt|ft|imt|agent|soat|ffct|oas|wt)-[\w.-]{15,300}",
+    ),
     _link("gitlab session", "_gitlab_session=", r"_gitlab_session=([0-9a-z]{32})"),
     _token("gitlab token", "GR1348941", r"GR1348941[\w-]{16,40}"),
     _token("bitbucket token", "ATBB ATCTT3x BBDC-", r"(?:ATBB[\w=]{20,60}|ATCTT3x[\w=.-]{20,300}|BBDC-[\w+/-]{40,50})"),
     _token("atlassian token", "ATATT3x ATSTT3x ATOA", r"(?:ATATT3x|ATSTT3x|ATOAT3x)[\w=.-]{20,300}"),
     _token("npm token", "npm_", r"npm_[A-Za-z0-9]{30,50}"),
-    _link("npm token", "_authToken _auth _password", r"_(?:authToken|auth|password)\s?=\s?[\"']?(?!\$)([\w+/=.-]{12,300})"),
+    _link(
+        "npm token", "_authToken _auth _password", r"_(?:authToken|auth|password)\s?=\s?[\"']?(?!\$)([\w+/=.-]{12,300})"
+    ),
     _token("pypi token", "pypi-Ag", r"pypi-Ag[\w-]{30,300}"),
     _token("rubygems key", "rubygems_", r"rubygems_[0-9a-f]{40,60}"),
     _token("crates.io token", "cio", r"cio[A-Za-z0-9]{32}(?![A-Za-z0-9])"),
     _token("nuget key", "oy2", r"oy2[a-z0-9]{43}(?![A-Za-z0-9])"),
-    _token("docker token", "dckr_ SWMTKN- SWMKEY-", r"(?:dckr_(?:pat|oat)_[\w-]{20,60}|SWM(?:TKN|KEY)-1-[\w+/-]{30,120})"),
+    _token(
+        "docker token", "dckr_ SWMTKN- SWMKEY-", r"(?:dckr_(?:pat|oat)_[\w-]{20,60}|SWM(?:TKN|KEY)-1-[\w+/-]{30,120})"
+    ),
     _token("clojars token", "CLOJARS_", r"CLOJARS_[a-z0-9]{40,70}"),
     _token("artifactory token", "AKCp cmVmdGtuO", r"(?:AKCp[A-Za-z0-9]{50,100}|cmVmdGtuO[A-Za-z0-9]{40,100})"),
     _token("sonar token", "sqp_ squ_ sqa_", r"sq[apu]_[0-9a-f]{40}"),
@@ -97,23 +134,45 @@ TOKEN_RULES: Final[tuple[TokenRule, ...]] = (
     _token("buildkite token", "bkua_ bkat_ bkaj_", r"bk(?:ua|at|aj)_[0-9a-zA-Z_-]{30,120}"),
     _token("sourcegraph token", "sgp_", r"sgp_(?:[a-zA-Z0-9]{16}_|local_)?[0-9a-fA-F]{40}"),
     # Chat and webhooks
-    _token("slack token", "xoxa xoxb xoxc xoxd xoxe xoxp xoxr xoxs xapp- xwfp-",
-           r"(?:xox[abcdeprs](?:\.xox[abp])?-(?=[A-Za-z%-]{0,30}\d)[\w%-]{10,400}|xapp-\d-[A-Za-z0-9-]{10,200}|xwfp-[\w-]{10,200})"),
-    _link("slack webhook", "hooks.slack.com", r"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/[\w/-]{20,200}"),
+    _token(
+        "slack token",
+        "xoxa xoxb xoxc xoxd xoxe xoxp xoxr xoxs xapp- xwfp-",
+        r"(?:xox[abcdeprs](?:\.xox[abp])?-(?=[A-Za-z%-]{0,30}\d)[\w%-]{10,400}|xapp-\d-[A-Za-z0-9-]{10,200}"
+        r"|xwfp-[\w-]{10,200})",
+    ),
+    _link(
+        "slack webhook", "hooks.slack.com", r"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/[\w/-]{20,200}"
+    ),
     _link("discord webhook", "/webhooks/", r"discord(?:app)?\.com/api/(?:v\d{1,2}/)?webhooks/\d{10,24}/[\w-]{20,120}"),
     _token("discord token", ".", r"(?<![\w.-])[MNO][\w-]{23,27}\.[\w-]{6,7}\.[\w-]{27,45}(?![\w-])"),
     _token("telegram token", ":AA", r"\d{6,12}:AA[\w-]{30,40}"),
     _link("teams webhook", "office.com/webhook", r"[\w.-]{1,80}\.office\.com/webhook(?:b2)?/[\w@./-]{30,400}"),
-    _link("power automate webhook", "logic.azure.com powerplatform.com", r"(?:logic\.azure|powerplatform)\.com[^\s\"'<>]{10,300}sig=([\w%-]{20,100})"),
-    _link("google chat webhook", "chat.googleapis.com", r"chat\.googleapis\.com/v1/spaces/[^\s\"'<>]{1,80}/messages\?[^\s\"'<>]{20,300}"),
+    _link(
+        "power automate webhook",
+        "logic.azure.com powerplatform.com",
+        r"(?:logic\.azure|powerplatform)\.com[^\s\"'<>]{10,300}sig=([\w%-]{20,100})",
+    ),
+    _link(
+        "google chat webhook",
+        "chat.googleapis.com",
+        r"chat\.googleapis\.com/v1/spaces/[^\s\"'<>]{1,80}/messages\?[^\s\"'<>]{20,300}",
+    ),
     _link("mattermost webhook", "/hooks/", r"/hooks/([a-z0-9]{26})(?![A-Za-z0-9])"),
     _link("zapier webhook", "hooks.zapier.com", r"hooks\.zapier\.com/hooks/catch/\d{3,12}/\w{4,20}"),
     # Models
     _token("anthropic key", "sk-ant-", r"sk-ant-[\w-]{16,250}"),
     _token("openrouter key", "sk-or-", r"sk-or-[\w-]{16,250}"),
     _token("langfuse key", "sk-lf-", r"sk-lf-[\w-]{16,80}"),
-    _token("openai key", "sk-", r"sk-(?:(?:proj|svcacct|admin|None)-[\w-]{16,300}|[A-Za-z0-9]{20,300}|(?=[A-Za-z_-]{0,60}\d)[\w-]{24,300})"),
-    _token("hugging face token", "hf_ api_org_", r"(?:hf|api_org)_(?=[a-z0-9]{0,40}[A-Z])[A-Za-z0-9]{30,40}(?![A-Za-z0-9_])"),
+    _token(
+        "openai key",
+        "sk-",
+        r"sk-(?:(?:proj|svcacct|admin|None)-[\w-]{16,300}|[A-Za-z0-9]{20,300}|(?=[A-Za-z_-]{0,60}\d)[\w-]{24,300})",
+    ),
+    _token(
+        "hugging face token",
+        "hf_ api_org_",
+        r"(?:hf|api_org)_(?=[a-z0-9]{0,40}[A-Z])[A-Za-z0-9]{30,40}(?![A-Za-z0-9_])",
+    ),
     _token("replicate token", "r8_", r"r8_[A-Za-z0-9]{30,50}"),
     _token("groq key", "gsk_", r"gsk_[A-Za-z0-9]{30,80}"),
     _token("perplexity key", "pplx-", r"pplx-[A-Za-z0-9]{30,80}"),
@@ -131,7 +190,9 @@ TOKEN_RULES: Final[tuple[TokenRule, ...]] = (
     _token("voyage key", "pa-", r"pa-(?=[A-Za-z_-]{0,40}\d)[\w-]{40,60}(?!\w)"),
     _token("mem0 key", "m0-", r"m0-[A-Za-z0-9]{35,50}(?!\w)"),
     # Payment, mail, product services
-    _token("stripe key", "_live_ _test_ _prod_ whsec_", r"(?:(?:sk|rk)_(?:live|test|prod)_\w{10,250}|whsec_[\w+/=]{20,80})"),
+    _token(
+        "stripe key", "_live_ _test_ _prod_ whsec_", r"(?:(?:sk|rk)_(?:live|test|prod)_\w{10,250}|whsec_[\w+/=]{20,80})"
+    ),
     _token("elevenlabs key", "sk_", r"sk_[0-9a-f]{40,60}"),
     _token("twilio key", "SK", r"SK(?:[0-9a-f]{32}|[0-9A-F]{32})(?![0-9A-Za-z])"),
     _token("sendgrid key", "SG.", r"SG\.[\w-]{16,32}\.[\w-]{16,64}"),
@@ -152,7 +213,11 @@ TOKEN_RULES: Final[tuple[TokenRule, ...]] = (
     _token("dropbox token", "sl.", r"sl\.(?:u\.)?[\w-]{100,2000}"),
     _token("figma token", "figd_ figu_", r"fig[du]_[\w-]{30,80}"),
     _token("linear key", "lin_api_ lin_oauth_ lin_wh_", r"lin_(?:api|oauth|wh)_[A-Za-z0-9]{30,80}"),
-    _token("notion token", "secret_ ntn_", r"(?:secret_(?=[A-Za-z]{0,40}\d)[A-Za-z0-9]{40,50}|ntn_[A-Za-z0-9]{40,60})(?!\w)"),
+    _token(
+        "notion token",
+        "secret_ ntn_",
+        r"(?:secret_(?=[A-Za-z]{0,40}\d)[A-Za-z0-9]{40,50}|ntn_[A-Za-z0-9]{40,60})(?!\w)",
+    ),
     _token("airtable token", "pat", r"pat[A-Za-z0-9]{14}\.[0-9a-f]{50,64}"),
     _token("asana token", "1/", r"[12]/\d{14,18}(?:/\d{14,18})?:[0-9a-f]{32}"),
     _token("hubspot token", "pat-", r"pat-(?:na|eu|ap)\d-[0-9a-f-]{30,40}"),
@@ -169,12 +234,18 @@ TOKEN_RULES: Final[tuple[TokenRule, ...]] = (
     _token("harness token", "pat. sat.", r"[ps]at\.[\w-]{20,24}\.[0-9a-zA-Z]{20,26}\.[0-9a-zA-Z]{18,24}"),
     _token("settlemint token", "sm_pat_ sm_aat_ sm_sat_", r"sm_[pas]at_[A-Za-z0-9]{10,24}"),
     _token("postman key", "PMAK-", r"PMAK-[0-9a-f]{20,28}-[0-9a-f]{30,36}"),
-    _token("grafana token", "glsa_ glc_ eyJrIjoi", r"(?:glsa_[\w-]{30,60}|glc_[A-Za-z0-9+/=]{32,400}|eyJrIjoi[A-Za-z0-9]{40,400}={0,2})"),
+    _token(
+        "grafana token",
+        "glsa_ glc_ eyJrIjoi",
+        r"(?:glsa_[\w-]{30,60}|glc_[A-Za-z0-9+/=]{32,400}|eyJrIjoi[A-Za-z0-9]{40,400}={0,2})",
+    ),
     _token("new relic key", "NRAK- NRII- NRIQ- NRAL", r"(?:NR(?:AK|II|IQ)-[\w-]{16,40}|[0-9a-fx]{30,40}NRAL)(?![\w-])"),
     _token("sentry token", "sntrys_ sntryu_", r"sntry[su]_[\w=+/.-]{30,300}"),
     _token("dynatrace token", "dt0", r"dt0[a-z]\d{2}\.[A-Za-z0-9]{20,28}\.[A-Za-z0-9]{50,70}"),
     _token("honeycomb key", "hcaik_ hcamk_ hcalk_", r"hca[ilm]k_[a-z0-9]{24,80}"),
-    _token("launchdarkly key", "sdk- api-", r"(?:sdk|api)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"),
+    _token(
+        "launchdarkly key", "sdk- api-", r"(?:sdk|api)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+    ),
     _token("contentful token", "CFPAT-", r"CFPAT-[\w-]{40,50}"),
     _token("typeform token", "tfp_", r"tfp_[\w-]{40,80}"),
     _token("prefect key", "pnu_ pnb_", r"pn[ub]_[A-Za-z0-9]{30,40}"),
@@ -183,30 +254,81 @@ TOKEN_RULES: Final[tuple[TokenRule, ...]] = (
     _token("age key", "AGE-SECRET-KEY-", r"AGE-SECRET-KEY-1[A-Z0-9]{30,80}"),
     _token("nats seed", "SU SA SC SO SN SX", r"S[ACNOUX][A-Z2-7]{56}(?![A-Z0-9])"),
     _link("ntlm token", "TlRMTVNTUAAD", r"TlRMTVNTUAAD[A-Za-z0-9+/=]{20,4000}"),
-    TokenRule("jwt", ("eyJ",), re.compile(r"(?<![\w-])eyJ[\w-]{8,8000}+\.[\w-]{8,16000}+\.(?:[\w-]{4,8000}+)?(?:\.[\w-]{4,16000}+){0,2}")),
-    TokenRule("signed cookie", ("eyJ", "eJ"), re.compile(r"(?<![\w-])e(?:yJ|J)[\w-]{16,4000}+:[A-Za-z0-9]{6}:[\w-]{27,44}(?![\w-])")),
-    _link("password hash", "$2 $1$ $5$ $6$ $y$ $apr1$ $argon2 $scrypt pbkdf2_",
-          r"(?:\$2[abxy]\$\d\d\$[./A-Za-z0-9]{50,53}|\$(?:1|5|6|y|apr1)\$[^\s$:]{1,40}\$(?:[./A-Za-z0-9]{1,40}\$)?[./A-Za-z0-9]{20,90}"
-          r"|\$argon2(?:id|i|d)\$v=\d{1,3}\$[\w=,]{5,60}\$[\w+/-]{8,100}\$[\w+/-]{16,200}|pbkdf2_sha\d{1,3}\$\d{3,8}\$[\w+/=-]{4,60}\$[\w+/=-]{20,100})"),
+    TokenRule(
+        "jwt",
+        ("eyJ",),
+        re.compile(r"(?<![\w-])eyJ[\w-]{8,8000}+\.[\w-]{8,16000}+\.(?:[\w-]{4,8000}+)?(?:\.[\w-]{4,16000}+){0,2}"),
+    ),
+    TokenRule(
+        "signed cookie",
+        ("eyJ", "eJ"),
+        re.compile(r"(?<![\w-])e(?:yJ|J)[\w-]{16,4000}+:[A-Za-z0-9]{6}:[\w-]{27,44}(?![\w-])"),
+    ),
+    _link(
+        "password hash",
+        "$2 $1$ $5$ $6$ $y$ $apr1$ $argon2 $scrypt pbkdf2_",
+        r"(?:\$2[abxy]\$\d\d\$[./A-Za-z0-9]{50,53}|\$(?:1|5|6|y"
+        r"|apr1)\$[^\s$:]{1,40}\$(?:[./A-Za-z0-9]{1,40}\$)?[./A-Za-z0-9]{20,90}"
+        r"|\$argon2(?:id|i|d)\$v=\d{1,3}\$[\w=,]{5,60}\$[\w+/-]{8,100}\$[\w+/-]{16,200}"
+        r"|pbkdf2_sha\d{1,3}\$\d{3,8}\$[\w+/=-]{4,60}\$[\w+/=-]{20,100})",
+    ),
 )
 
 # What spans white space, and therefore runs over the whole text.
 PHRASE_RULES: Final[tuple[TokenRule, ...]] = (
-    _token("aws secret key", "AKIA ASIA", r"(?:AKIA|ASIA)[A-Z0-9]{16}[\"'`,:;|/\s]{1,12}([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+])"),
+    _token(
+        "aws secret key",
+        "AKIA ASIA",
+        r"(?:AKIA|ASIA)[A-Z0-9]{16}[\"'`,:;|/\s]{1,12}([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+])",
+    ),
     _link("json web key", '"kty"', r"\"(?:d|k|p|q|dp|dq|qi)\"\s{0,4}:\s{0,4}\"([\w-]{16,4000})\""),
     # Passwords that stand in a place made for them
     _link("password", "@tcp( @unix( @tcp6(", r"(?<![^\s\"'`=(])[\w.-]{1,64}:([^\s\"'`:@/]{1,100})@(?:tcp6?|unix)\("),
     _link("password", "oracle", r"jdbc:oracle:\w{1,10}:[\w.-]{1,64}/([^\s\"'`@/]{1,100})@"),
-    _link("password", "machine", r"\bmachine\s{1,20}\S{1,200}\s{1,40}login\s{1,20}\S{1,200}\s{1,40}password\s{1,20}(\S{1,200})"),
+    _link(
+        "password",
+        "machine",
+        r"\bmachine\s{1,20}\S{1,200}\s{1,40}login\s{1,20}\S{1,200}\s{1,40}password\s{1,20}(\S{1,200})",
+    ),
     _link("password", ":5432: :*:", r"(?m)^[\w.*-]{1,100}:(?:5432|\*):[\w*-]{1,64}:[\w*-]{1,64}:([^\s:]{3,100})$"),
-    _link("password", "curl wget http", r"\b(?:curl|wget|http|https)\s(?:(?:[^\n|;]|\\\n){0,200}?\s)?(?:-u|--user|-a|--auth|--proxy-user|-U)[ =]?[\"']?[^\s\"':]{0,64}:([^\s\"'`$<{]{3,100})"),
-    _link("password", "IDENTIFIED identified", r"(?i:identified\s{1,4}with)\s{1,4}\S{1,60}\s{1,4}(?i:by|as)\s{1,4}['\"]([^'\"\s]{3,200})['\"]"),
-    _link("password", "requirepass masterauth", r"(?m)^\s{0,8}(?:requirepass|masterauth):?\s{1,8}[\"']?([^\s\"'<$]{3,200})"),
+    _link(
+        "password",
+        "curl wget http",
+        r"\b(?:curl|wget|http|https)\s(?:(?:[^\n|;]|\\\n){0,200}?\s)?(?:-u|--user|-a|--auth|--proxy-user"
+        r"|-U)[ =]?[\"']?[^\s\"':]{0,64}:([^\s\"'`$<{]{3,100})",
+    ),
+    _link(
+        "password",
+        "IDENTIFIED identified",
+        r"(?i:identified\s{1,4}with)\s{1,4}\S{1,60}\s{1,4}(?i:by|as)\s{1,4}['\"]([^'\"\s]{3,200})['\"]",
+    ),
+    _link(
+        "password",
+        "requirepass masterauth",
+        r"(?m)^\s{0,8}(?:requirepass|masterauth):?\s{1,8}[\"']?([^\s\"'<$]{3,200})",
+    ),
     _link("password", "sshpass", r"\bsshpass\s{1,4}-p\s{0,4}[\"']?([^\s\"'`$<{]{2,100})"),
-    _link("password", "mysql mariadb", r"\b(?:mysql|mysqldump|mysqladmin|mariadb|mariadb-dump)\s[^\n|;]{0,100}?(?<=\s)-p[\"']?([^\s\"'`$<{]{2,100})"),
+    _link(
+        "password",
+        "mysql mariadb",
+        r"\b(?:mysql|mysqldump|mysqladmin|mariadb|mariadb-dump)\s[^\n|;]{0,100}?(?<=\s)-p[\"']?([^\s\"'`$<{]{2,100})",
+    ),
     _link("password", "redis-cli", r"\bredis-cli\s[^\n|;]{0,100}?(?:-a|--pass)\s{1,4}[\"']?([^\s\"'`$<{]{2,100})"),
-    _link("password", "login", r"\b(?:docker|podman|helm|oc|az|crane|skopeo)\s(?:\w{1,20}\s)?login\s[^\n|;]{0,150}?(?<=\s)(?:-p|--password)[ =][\"']?([^\s\"'`$<{]{2,100})"),
-    _link("password", "chpasswd", r"echo\s{1,4}[\"']?[\w.-]{1,40}:([^\s\"'`$<{]{2,100})[\"']?\s{0,4}\|\s{0,4}(?:sudo\s)?chpasswd"),
+    _link(
+        "password",
+        "login",
+        r"\b(?:docker|podman|helm|oc|az|crane|skopeo)\s(?:\w{1,20}\s)?login\s[^\n|;]{0,150}?(?<=\s)(?:-p"
+        r"|--password)[ =][\"']?([^\s\"'`$<{]{2,100})",
+    ),
+    _link(
+        "password",
+        "chpasswd",
+        r"echo\s{1,4}[\"']?[\w.-]{1,40}:([^\s\"'`$<{]{2,100})[\"']?\s{0,4}\|\s{0,4}(?:sudo\s)?chpasswd",
+    ),
     _link("password", "pass:", r"-pass(?:in|out)?\s{1,4}[\"']?pass:([^\s\"'`$<{]{2,100})"),
-    _link("password", "ConvertTo-SecureString", r"ConvertTo-SecureString\s{1,4}(?:-\w{1,12}\s{1,4}){0,3}[\"'\\]{0,3}([^\s\"'`$\\-][^\s\"'\\]{3,100})"),
+    _link(
+        "password",
+        "ConvertTo-SecureString",
+        r"ConvertTo-SecureString\s{1,4}(?:-\w{1,12}\s{1,4}){0,3}[\"'\\]{0,3}([^\s\"'`$\\-][^\s\"'\\]{3,100})",
+    ),
 )

@@ -23,6 +23,7 @@ SECRETS: Final = "secrets-personal-data"
 # A mark that masking left reads as one placeholder character, so that masking twice changes nothing.
 _MARK: Final = re.compile(r"\[secret: [a-z0-9][a-z0-9 ._-]{0,40}\]")
 _BLANK: Final = "<"
+_TAG: Final = re.compile("[\U000e0020-\U000e007e]")
 _ROUNDS: Final = 4
 _TAIL: Final = 10
 
@@ -38,7 +39,13 @@ class Finding:
 
 def find_secrets(text: str) -> list[Finding]:
     """Every secret in ``text``, in order and without overlap."""
-    view = _view(text)
+    found = _found_in(_view(text))
+    if _TAG.search(text):  # tag characters spell ASCII that nobody sees
+        found += _found_in(rewrite(Folded(text), _TAG, lambda tag: chr(ord(tag) - 0xE0000)))
+    return _disjoint(found)
+
+
+def _found_in(view: Folded) -> list[Finding]:
     found: list[Finding] = []
     matched = view.text
     for _ in range(_ROUNDS):  # what stands right beside a secret may show itself only when that one is gone
@@ -47,7 +54,7 @@ def find_secrets(text: str) -> list[Finding]:
             break
         matched = _blanked(matched, fresh)
         found.extend(fresh)
-    return _disjoint(Finding(finding.kind, *view.span(finding.start, finding.end)) for finding in found)
+    return [Finding(finding.kind, *view.span(finding.start, finding.end)) for finding in found]
 
 
 def mask(text: str, findings: Iterable[Finding]) -> str:

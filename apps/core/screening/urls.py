@@ -10,7 +10,8 @@ from apps.core.screening.values import is_placeholder
 
 _AUTHORITY: Final = re.compile(r"://([^\s/?#:\"'`<>\\|]{0,128}):([^\s\"'`<>]{1,300})")
 _BARE: Final = re.compile(
-    r"(?<![\w.+:/@-])[A-Za-z][\w.-]{0,63}:([^\s\"'`<>@/:]{3,128})@[A-Za-z0-9](?:[\w-]{0,62}\.?){1,8}(?::\d{2,5}|/\w)"
+    r"(?<![\w.+:/@-])[A-Za-z][\w.-]{0,63}:([^\s\"'`<>@/:]{3,128})@[A-Za-z0-9](?:[\w-]{0,62}\.?){1,8}(?::\d{2,5}"
+    r"|/\w)"
 )
 _HOST: Final = re.compile(r"[\w.\[%{$*-]")
 _SCHEME_END: Final = re.compile(r"[A-Za-z0-9+.\-_}]")

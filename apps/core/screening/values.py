@@ -6,39 +6,53 @@ import re
 from typing import Final
 
 _REFERENCE: Final = re.compile(
-    r"[<{\[]|\$[({]|\$\{?[A-Z_][A-Z0-9_]*\b|\$[a-z_]+\b(?![!@#%^&*])|%[({]|%\w+%|#\{|@\{|@@|\\\\|[&*][A-Za-z_]+$"
-    r"|!(?:Ref|Sub|GetAtt|ImportValue|vault|secret|env\w*|reference|file|include|encrypted)\b|ENC\[|ENC\(|\{cipher\}"
-    r"|(?i:vault|ssm|sm|gsm|kv|env|file|kms|op|bw|pass|keyring|keychain|secretsmanager|secrets?|ref|sops|doppler"
+    r"[<{\[]|\$[({]|\$\{?[A-Z_][A-Z0-9_]*\b|\$[a-z_]+\b(?![!@#%^&*])|%[({]|%\w+%|#\{|@\{|@@"
+    r"|\\\\|[&*][A-Za-z_]+$"
+    r"|!(?:Ref|Sub|GetAtt|ImportValue|vault|secret|env\w*|reference|file|include"
+    r"|encrypted)\b|ENC\[|ENC\(|\{cipher\}"
+    r"|(?i:vault|ssm|sm|gsm|kv|env|file|kms|op|bw|pass|keyring|keychain|secretsmanager|secrets?|ref|sops"
+    r"|doppler"
     r"|config|k8s|gcp|aws|azure|https?|arn|projects)(?:://|:[a-z/]|\.[a-z]|/[a-z])"
 )
 _MASKED: Final = re.compile(
-    r"\*{3}|\.{3}|…|•{2}|_{6}|#{4}|[xX]{4}|x{3}-|(?i:redacted|masked|placeholder|removed|omitted|elided|(?:token|string|key|secret|password)_?here)"
+    r"\*{3}|\.{3}|…|•{2}|_{6}|#{4}|[xX]{4}|x{3}-|(?i:redacted|masked|placeholder|removed|omitted|elided"
+    r"|(?:token|string|key|secret|password)_?here)"
 )
 _ONE_CHARACTER: Final = re.compile(r"(.)\1*")
 _TO_FILL_IN: Final = re.compile(
-    r"(?i)(?:(?:your|my|the|some|any|an?|new|old|enter|insert|put|set|add|paste|replace|change|change_?this)[-_. ]?){1,4}"
+    r"(?i)(?:(?:your|my|the|some|any|an?|new|old|enter|insert|put|set|add|paste|replace|change"
+    r"|change_?this)[-_. ]?){1,4}"
     r"(?:[a-z0-9]{1,20}[-_. ]){0,3}(?:[a-z0-9]{1,20})?"
     r"(?:password|passwd|passphrase|pwd|pass|secret|token|key|here|me|it|this|value|credentials?)"
-    r"|(?i:example|sample|dummy|fake|change[-_ ]?(?:me|it|this)|replace[-_ ]?me|to[-_ ]?do|tbd|fixme|n/?a|none|null|nil)"
+    r"|(?i:example|sample|dummy|fake|change[-_ ]?(?:me|it|this)|replace[-_ ]?me|to[-_ ]?do|tbd|fixme|n/?a"
+    r"|none|null|nil)"
 )
 _EXPRESSION: Final = re.compile(
-    r"(?:os|process|env|settings|config|cfg|conf|self|this|cls|request|req|ctx|context|args|options|opts|params|props"
-    r"|state|secrets|vars|var|local|data|module|system|app|user|credentials|creds|session|response|res|form|values|each)"
-    r"(?:\.|\[|->|::|\?\.)\w|ENV\[|[A-Za-z_][\w.]{0,80}\(|[\w.]{1,80}\[[\"'\w]|[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+$"
+    r"(?:os|process|env|settings|config|cfg|conf|self|this|cls|request|req|ctx|context|args|options|opts"
+    r"|params|props"
+    r"|state|secrets|vars|var|local|data|module|system|app|user|credentials|creds|session|response|res|form"
+    r"|values|each)"
+    r"(?:\.|\[|->|::|\?\.)\w|ENV\[|[A-Za-z_][\w.]{0,80}\(|[\w.]{1,80}\[[\"'\w]|[A-Za-z_]\w*(?:(?:\.|->"
+    r"|::)[A-Za-z_]\w*)+$"
     r"|(?:await|new|not|lambda|typeof|async)$"
 )
 _TYPE: Final = re.compile(
-    r"(?i)(?:optional|maybe|option|list|array|set|dict|map|union|literal|annotated|final|readonly|nullable)?[\[<(]?"
-    r"(?:str|string|text|bytes?|char|varchar|int|integer|bool|boolean|float|number|object|any|uuid|blob|secretstr|secret"
-    r"|securestring|password|token|hash|base64|hex|jwt|none|null|nil|true|false|undefined|void|self|char\*|\[\]byte|&str"
+    r"(?i)(?:optional|maybe|option|list|array|set|dict|map|union|literal|annotated|final|readonly"
+    r"|nullable)?[\[<(]?"
+    r"(?:str|string|text|bytes?|char|varchar|int|integer|bool|boolean|float|number|object|any|uuid|blob"
+    r"|secretstr|secret"
+    r"|securestring|password|token|hash|base64|hex|jwt|none|null|nil|true|false|undefined|void|self"
+    r"|char\*|\[\]byte|&str"
     r"|charfield|textfield|field)(?:[\])>]|\(\d*\)|\[\]|\?|!)?[;,]?"
 )
 _ALGORITHM: Final = re.compile(
-    r"(?i)(?:(?:sha|md|hs|rs|es|ps|aes|rsa|hmac|ed|x|tls|ssl|http|oauth|utf|base|ecdsa|p|ip|ipv|s|k)[-_/]?\d{1,5}"
+    r"(?i)(?:(?:sha|md|hs|rs|es|ps|aes|rsa|hmac|ed|x|tls|ssl|http|oauth|utf|base|ecdsa|p|ip|ipv|s"
+    r"|k)[-_/]?\d{1,5}"
     r"|(?:bcrypt|scrypt|argon|pbkdf)[-_/]?\w{0,24})(?:[-_/]\w{1,12}){0,3}"
 )
 _QUANTITY: Final = re.compile(
-    r"(?i)[~<>=≥≤±]{0,2}\d{1,4}(?:[.,:/–-]\d{1,4}){0,3}[-+%x]?(?:k|m|g|px|m?s|min|mins|minutes?|h|hours?|d|days?|weeks?"
+    r"(?i)[~<>=≥≤±]{0,2}\d{1,4}(?:[.,:/–-]\d{1,4}){0,3}[-+%x]?(?:k|m|g|px|m?s|min|mins|minutes?|h|hours?|d"
+    r"|days?|weeks?"
     r"|chars?|characters?|bytes?|bits?|digits?|times?|[kmg]i?b|st|nd|rd|th|password)?(?:-[a-z]{1,12}){0,2}"
 )
 _WORDLIKE_PART: Final = re.compile(r"[A-Za-zÀ-ɏ]{1,19}\d{0,2}|[vV]?\d{1,4}")
@@ -46,33 +60,37 @@ _PARTS: Final = re.compile(r"[-_./:@ ,+]+")
 _WORD_STARTS: Final = re.compile(r"[-_.:]+|(?<=[a-z])(?=[A-Z])")
 _CASE_CHANGE: Final = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
 _OWN_NAME: Final = re.compile(
-    r"(?i)(?:pass(?:word|wd|phrase|wort|code)?|pwd|pw|secret|token|key|apikey|cred(?:ential)?|auth|hash|env|var)s?\d{0,2}"
+    r"(?i)(?:pass(?:word|wd|phrase|wort|code)?|pwd|pw|secret|token|key|apikey|cred(?:ential)?|auth|hash|env"
+    r"|var)s?\d{0,2}"
 )
 _CLASSES: Final = tuple(re.compile(pattern) for pattern in ("[a-z]", "[A-Z]", r"\d", r"[!@#$%^&*+~?=;|\\]"))
 _DIGIT_OR_SIGN: Final = re.compile(r"[\d!@#$%^&*+~]")
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _SENTENCE: Final = re.compile(
-    r"(?i)\b(?:the|is|are|must|should|may|be|an?|of|for|your|to|in|with|from|not|required|enter|please|invalid|missing"
+    r"(?i)\b(?:the|is|are|must|should|may|be|an?|of|for|your|to|in|with|from|not|required|enter|please"
+    r"|invalid|missing"
     r"|or|and|der|die|das|ein|le|la|el|un|une)\b"
 )
 # What documentation says about a password where a settings file would have the password.
 _STATUS_WORDS: Final = frozenset(
     """
-    required optional mandatory missing invalid valid wrong incorrect empty blank unset set encrypted hashed salted stored
-    kept rotated expired expires never always must should may can could will would is was are were be been has have not no
-    and or but if when where which that this the these those with without for from into onto of in on at to by as per via
-    only also both either any all each every some own same other new old default defaults disabled enabled changed unchanged
-    hidden visible masked redacted secret secrets password passwords token tokens key keys credential credentials private
-    public shared internal external plain plaintext cleartext generated random unknown auto automatic manual inherited
-    supplied provided passed read written loaded fetched injected mounted revoked refreshed issued signed verified checked
-    validated ignored skipped dropped used unused reused allowed forbidden denied deprecated removed added deleted reset
-    login logout authentication authorization bearer basic digest oauth oauth2 saml oidc sso mfa otp totp jwt base64 string
-    text bytes number integer boolean object array see use uses using user users username name names field fields form
-    header headers value values length size type types file files path paths policy rules rule manager vault keychain
-    environment variable variables config configuration settings rotation expiry expiration lifetime management storage
-    handling protected sensitive confidential compromised leaked exposed weak strong long short yes none null nil true false
-    undefined todo tbd n/a na unlimited monthly weekly daily yearly test example sample dummy fake foo bar baz foobar abc xyz
-    erforderlich pflicht obligatoire requis manquant requerido obligatorio geheim privat siehe voir ver
+    required optional mandatory missing invalid valid wrong incorrect empty blank unset set encrypted hashed
+    salted stored kept rotated expired expires never always must should may can could will would is was are were
+    be been has have not no and or but if when where which that this the these those with without for from into
+    onto of in on at to by as per via only also both either any all each every some own same other new old
+    default defaults disabled enabled changed unchanged hidden visible masked redacted secret secrets password
+    passwords token tokens key keys credential credentials private public shared internal external plain
+    plaintext cleartext generated random unknown auto automatic manual inherited supplied provided passed read
+    written loaded fetched injected mounted revoked refreshed issued signed verified checked validated ignored
+    skipped dropped used unused reused allowed forbidden denied deprecated removed added deleted reset login
+    logout authentication authorization bearer basic digest oauth oauth2 saml oidc sso mfa otp totp jwt base64
+    string text bytes number integer boolean object array see use uses using user users username name names
+    field fields form header headers value values length size type types file files path paths policy rules rule
+    manager vault keychain environment variable variables config configuration settings rotation expiry
+    expiration lifetime management storage handling protected sensitive confidential compromised leaked exposed
+    weak strong long short yes none null nil true false undefined todo tbd n/a na unlimited monthly weekly daily
+    yearly test example sample dummy fake foo bar baz foobar abc xyz erforderlich pflicht obligatoire requis
+    manquant requerido obligatorio geheim privat siehe voir ver
     """.split()  # noqa: SIM905
 )
 
