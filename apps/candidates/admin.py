@@ -1,0 +1,148 @@
+"""The queue and its verdicts, to look at. Deciding is done on the review pages, where the gate is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from apps.accounts.principal import Principal
+from apps.candidates.models import Candidate, CandidateEvidence
+from apps.memories.admin import (
+    MAX_LINKED,
+    LedgerAdmin,
+    as_uuid,
+    excerpt,
+    link,
+    listed,
+    scope_text,
+    seen_source,
+    source_link,
+    verdict_link,
+)
+from apps.memories.models import Memory, SubjectKind, Verdict
+from apps.memories.selectors import memories_visible
+
+
+@admin.register(Candidate)
+class CandidateAdmin(LedgerAdmin):
+    list_display = ["short_id", "summary", "type", "status", "origin_name", "version", "created_at"]
+    list_select_related = ["type"]
+    list_filter = ["status", "tier", "type"]
+    search_fields = ["content"]
+    search_help_text = "Words of the statement, or its id."
+    searched_text = "search_vector"
+    ordering = ["-created_at"]
+    shown = (
+        *("content", "type", "scope", "tier", "status", "status_reason", "confidence", "valid_from"),
+        *("origin_name", "proposers_listed", "sources", "seen_count", "supersedes_listed"),
+        *("corrects_link", "correction_kind", "correction_reason", "flags"),
+        *("decision_link", "verdicts", "version", "created_at", "updated_at", "id", "fingerprint"),
+    )
+
+    def visible(self, rows: QuerySet[Any], principal: Principal) -> QuerySet[Any]:
+        return rows.filter(audience_ids__contained_by=list(principal.audience_ids))
+
+    @admin.display(description="id")
+    def short_id(self, row: Candidate) -> str:
+        return str(row.pk)[:8]
+
+    @admin.display(description="statement")
+    def summary(self, row: Candidate) -> str:
+        return excerpt(row.content)
+
+    @admin.display(description="scope")
+    def scope(self, row: Candidate) -> str:
+        return scope_text(row)
+
+    @admin.display(description="proposed by")
+    def proposers_listed(self, row: Candidate) -> str:
+        return listed(f"{proposer.name}, {proposer.created_at:%Y-%m-%d %H:%M}" for proposer in row.proposers.all())
+
+    @admin.display(description="sources")
+    def sources(self, row: Any) -> str:
+        evidence = row.evidence.filter(seen_source(row.reader)).select_related("source")
+        return listed(source_link(item.source, item.quote) for item in evidence[:MAX_LINKED])
+
+    @admin.display(description="would replace")
+    def supersedes_listed(self, row: Any) -> str:
+        rows = memories_visible(row.reader).filter(pk__in=row.supersedes)
+        return listed(link(memory, memory.label) for memory in rows)
+
+    @admin.display(description="reports")
+    def corrects_link(self, row: Candidate) -> str:
+        return link(row.corrects, row.corrects.label) if row.corrects is not None else "—"
+
+    @admin.display(description="decided by")
+    def decision_link(self, row: Candidate) -> str:
+        return verdict_link(row.decision) if row.decision is not None else "—"
+
+    @admin.display(description="verdicts")
+    def verdicts(self, row: Candidate) -> str:
+        rows = Verdict.objects.filter(workspace=row.workspace_id, subject_id=row.pk)
+        return listed(verdict_link(verdict) for verdict in rows[:MAX_LINKED])
+
+
+@admin.register(CandidateEvidence)
+class CandidateEvidenceAdmin(LedgerAdmin):
+    list_display = ["id", "candidate_link", "source_link", "quote"]
+    list_filter = ["source__kind"]
+    search_fields = ["source__reference", "quote"]
+    shown = ("candidate_link", "source_link", "quote")
+
+    def visible(self, rows: QuerySet[Any], principal: Principal) -> QuerySet[Any]:
+        mine = list(principal.audience_ids)
+        rows = rows.filter(seen_source(principal), candidate__audience_ids__contained_by=mine)
+        return rows.select_related("candidate", "source").defer("candidate__search_vector", "candidate__vector")
+
+    @admin.display(description="candidate")
+    def candidate_link(self, row: CandidateEvidence) -> str:
+        return link(row.candidate, excerpt(row.candidate.content))
+
+    @admin.display(description="source")
+    def source_link(self, row: CandidateEvidence) -> str:
+        return source_link(row.source)
+
+
+@admin.register(Verdict)
+class VerdictAdmin(LedgerAdmin):
+    """Here rather than beside the memories: it is about either, and shown to whoever may see its subject."""
+
+    list_display = ["created_at", "action", "subject_link", "reviewer_name", "via", "second_person", "reason_start"]
+    list_filter = ["action", "subject_kind", "via", "second_person"]
+    search_fields = ["reviewer_name", "reason"]
+    search_help_text = "A reviewer's name, words of the reason, or the id of the verdict or of what it is about."
+    ordering = ["-created_at", "-id"]
+    shown = (
+        *("action", "subject_link", "reviewer_name", "reason", "before", "after", "second_person", "via"),
+        *("token", "request_id", "batch_id", "created_at", "id"),
+    )
+
+    def visible(self, rows: QuerySet[Any], principal: Principal) -> QuerySet[Any]:
+        mine = list(principal.audience_ids)
+        for kind in (Memory, Candidate):
+            hidden = kind.objects.filter(workspace=principal.workspace).exclude(audience_ids__contained_by=mine)
+            rows = rows.exclude(subject_id__in=hidden.values("pk"))
+        return rows
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        key = as_uuid(search_term.strip())
+        if key is not None:
+            return queryset.filter(Q(pk=key) | Q(subject_id=key)), False
+        return super().get_search_results(request, queryset, search_term)
+
+    @admin.display(description="about")
+    def subject_link(self, verdict: Verdict) -> SafeString:
+        subject = Memory if verdict.subject_kind == SubjectKind.MEMORY else Candidate
+        label = format_html("{} {}", verdict.subject_kind, str(verdict.subject_id)[:8])
+        return link(subject(pk=verdict.subject_id), label)
+
+    @admin.display(description="reason")
+    def reason_start(self, verdict: Verdict) -> str:
+        return excerpt(verdict.reason)
