@@ -12,12 +12,13 @@ import contextlib
 import fcntl
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO, Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
 
 from apps.accounts.models import ApiToken, Role, TokenKind, Workspace
@@ -25,7 +26,10 @@ from apps.accounts.principal import Principal, operator
 from apps.accounts.selectors import memberships_of, principal_for_token, principal_for_user
 from apps.accounts.services import member_add, token_create, workspace_add
 from apps.core import embedded_postgres
+from apps.memories.providers import registry
+from apps.memories.providers.mem0.provider import Mem0Provider
 from firmmemory.settings.test import TEST_DATA_DIR
+from tests.memories.providers.doubles import HashingEmbedder
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -170,3 +174,30 @@ def browser() -> Callable[..., Client]:
         return client
 
     return make
+
+
+@pytest.fixture
+def embedder() -> HashingEmbedder:
+    """Quick, passes for the model that the first pool is made for, and counts what it is asked."""
+    return HashingEmbedder(name="local", dimensions=384)
+
+
+@pytest.fixture
+def pool(embedder: HashingEmbedder) -> Iterator[Mem0Provider]:
+    """The real pool on Django's own connection, with the quick embedder."""
+    with registry.override(Mem0Provider(embedder)) as provider:
+        assert isinstance(provider, Mem0Provider)
+        yield provider
+
+
+@pytest.fixture(autouse=True)
+def _empty_pool_after_flush(request: pytest.FixtureRequest, django_db_blocker: Any) -> Iterator[None]:
+    """What a transactional test commits is flushed table by table, and the pool's tables belong to no model."""
+    yield
+    marker = request.node.get_closest_marker("django_db")
+    transactional = {"transactional_db", "live_server"} & set(request.fixturenames)
+    if transactional or (marker is not None and marker.kwargs.get("transaction")):
+        with django_db_blocker.unblock(), connection.cursor() as cursor:
+            cursor.execute("SELECT tablename FROM pg_tables WHERE tablename ~ '^fm_pool_g[0-9]+$'")
+            for (table,) in cursor.fetchall():
+                cursor.execute(f"TRUNCATE {table}")

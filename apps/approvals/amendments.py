@@ -16,11 +16,12 @@ from apps.candidates.proposal import (
     check_confidence,
     check_content,
     check_valid_from,
+    require_within_limits,
     resolve_targets,
     scope_texts,
     screened,
 )
-from apps.core.errors import Conflict, FieldError, Forbidden, Invalid
+from apps.core.errors import Conflict, FieldError, Forbidden, Invalid, UnknownKeys
 from apps.memories.fingerprints import fingerprint
 from apps.memories.lifecycle import Statement
 from apps.memories.models import Memory, MemoryStatus, Supersession
@@ -44,6 +45,8 @@ def check_amendment(principal: Principal, candidate: Candidate, amendment: Amend
     values = amendment.values
     if not values:
         return
+    if unknown := values.keys() - amendment.ALLOWED:
+        raise UnknownKeys(unknown, allowed=amendment.ALLOWED)
     errors: list[FieldError] = []
     if "content" in values:
         errors += check_content(values["content"], tier=candidate.tier, field="amendment.content")
@@ -97,9 +100,11 @@ def _type(principal: Principal, candidate: Candidate, values: dict[str, Any]) ->
 
 def _scope(principal: Principal, candidate: Candidate, values: dict[str, Any]) -> Scope:
     if "scope" not in values:
-        return Scope(candidate.firm, tuple(sorted(candidate.domain_ids)), tuple(sorted(candidate.repo_ids)))
+        return candidate.scope
     asked: ScopeInput = values["scope"]
-    return scope_register(principal.workspace, firm=asked.firm, domains=asked.domains, repos=asked.repos).scope
+    scope = scope_register(principal.workspace, firm=asked.firm, domains=asked.domains, repos=asked.repos).scope
+    require_within_limits(principal, scope)
+    return scope
 
 
 def _reported(candidate: Candidate) -> float | None:
@@ -127,18 +132,22 @@ def lock_targets(principal: Principal, candidate: Candidate, amendment: Amendmen
     targets = list(rows.select_for_update(of=("self",)).order_by("pk"))
     if not all(set(target.audience_ids) <= principal.audience_ids for target in targets):
         raise Forbidden("This would replace a memory that you may not see.")
-    _require_in_force(targets)
+    _require_in_force(principal, targets)
     return targets
 
 
-def _require_in_force(targets: Sequence[Memory]) -> None:
+def _require_in_force(principal: Principal, targets: Sequence[Memory]) -> None:
     edges = Supersession.objects.live().full().filter(old__in=targets).select_related("new")
-    successors: dict[UUID, Memory] = {edge.old_id: edge.new for edge in edges}
+    replaced: dict[UUID, Memory] = {edge.old_id: edge.new for edge in edges}
     for target in targets:
-        successor = successors.get(target.pk)
-        if successor is None and target.status != MemoryStatus.RETIRED:
+        if target.pk not in replaced and target.status != MemoryStatus.RETIRED:
             continue
-        what = f"was replaced by {successor.label}" if successor else "was retired"
+        successor = replaced.get(target.pk)
+        what = "was replaced" if successor else "was retired"
+        if successor is not None and set(successor.audience_ids) <= principal.audience_ids:
+            what += f" by {successor.label}"
+        else:
+            successor = None  # there is none, or it is not this reviewer's to know
         raise Conflict(
             f"{target.label} {what} meanwhile. Amend what this supersedes, or reject it.",
             code="target_not_in_force",
@@ -156,7 +165,7 @@ def changes(
     before = _shown(
         content=candidate.content,
         type_=candidate.type.slug,
-        scope=Scope(candidate.firm, tuple(sorted(candidate.domain_ids)), tuple(sorted(candidate.repo_ids))),
+        scope=candidate.scope,
         confidence=_reported(candidate),
         valid_from=candidate.valid_from,
         supersedes=[str(pk) for pk in sorted(candidate.supersedes)],

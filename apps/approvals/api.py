@@ -17,7 +17,7 @@ from apps.accounts.authentication import principal_of
 from apps.accounts.idempotency import earlier_answer, idempotent, once
 from apps.accounts.principal import Principal
 from apps.approvals.amendments import Amendment
-from apps.approvals.bulk import MAX_ITEMS, Item, candidates_decide
+from apps.approvals.bulk import MAX_ITEMS, Item, candidates_decide, decisions_prepare
 from apps.approvals.services import (
     MAX_REASON,
     approval_prepare,
@@ -144,17 +144,27 @@ def _decide(request: Request, candidate_id: UUID, service: Callable[..., Any]) -
 
 class BulkView(APIView):
     @extend_schema(operation_id="bulk", request=BulkIn, responses=BulkOut, summary="Decide about many candidates")
-    @idempotent
     def post(self, request: Request) -> Response:
         NoQuery.read_query(request)
         data = BulkIn.read(request.data)
-        batch, outcomes = candidates_decide(
-            principal=principal_of(request),
-            action=Action(data["action"]),
-            items=[Item(**item) for item in data["items"]],
-            reason=data.get("reason", ""),
-        )
+        asked: dict[str, Any] = {
+            "principal": principal_of(request),
+            "action": Action(data["action"]),
+            "items": [Item(**item) for item in data["items"]],
+            "reason": data.get("reason", ""),
+        }
+        return earlier_answer(request) or _decide_many(request, asked)
+
+
+def _decide_many(request: Request, asked: dict[str, Any]) -> Response:
+    """Embed before the transaction that the repeatable answer is kept in."""
+    embedded = decisions_prepare(**asked)
+
+    def effect() -> Response:
+        batch, outcomes = candidates_decide(**asked, embedded=embedded)
         return Response({"batch": str(batch), "results": [outcome.as_dict() for outcome in outcomes]})
+
+    return once(request, effect)
 
 
 class RetireView(APIView):

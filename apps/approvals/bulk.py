@@ -10,16 +10,17 @@ from uuid import UUID, uuid4
 
 from apps.accounts.principal import Principal
 from apps.approvals import policy
-from apps.approvals.services import brings_memory, candidate_approve, candidate_reject
+from apps.approvals.services import brings_memory, candidate_approve, candidate_reject, checked_reason
 from apps.candidates.access import candidates_visible
 from apps.candidates.models import Candidate
-from apps.core.errors import Conflict, DomainError, FieldError, Forbidden, Invalid, NotFound
+from apps.core.errors import Conflict, DomainError, FieldError, Forbidden, Invalid, NotFound, Unavailable
+from apps.core.problems import as_domain_error
 from apps.memories.models import Action
 from apps.memories.providers.base import Prepared, ProviderError
 from apps.memories.providers.registry import get_provider
 
 MAX_ITEMS = 500
-EMBEDDED_AT_ONCE = 50
+AT_ONCE = 50
 
 logger = logging.getLogger(__name__)
 
@@ -42,21 +43,41 @@ class Outcome:
         return {"id": str(self.id), "outcome": self.outcome, "detail": self.detail}
 
 
+# What an approval needs from the embedder, by candidate: the version it was made of, and why there is none.
+Embedded = dict[UUID, tuple[int, Prepared | ProviderError]]
+
+
 def candidates_decide(
-    *, principal: Principal, action: Action, items: Sequence[Item], reason: str = ""
+    *,
+    principal: Principal,
+    action: Action,
+    items: Sequence[Item],
+    reason: str = "",
+    embedded: Embedded | None = None,
 ) -> tuple[UUID, list[Outcome]]:
-    """Approve or reject each item; one that fails leaves the others alone. Answers the batch's id and each outcome."""
-    policy.require_reviewer(principal, to=f"{action.value} candidates", subject_kind="candidate", subject_id="bulk")
-    _check(action, items, reason)
+    """Approve or reject each item; one that fails leaves the others alone. Answers the batch's id and each outcome.
+
+    ``embedded`` is what ``decisions_prepare`` answered, for callers that have a transaction open around this.
+    """
+    if embedded is None:
+        embedded = decisions_prepare(principal=principal, action=action, items=items, reason=reason)
     batch = uuid4()
     return batch, [
         outcome
-        for start in range(0, len(items), EMBEDDED_AT_ONCE)
-        for outcome in _decide_some(principal, action, items[start : start + EMBEDDED_AT_ONCE], reason, batch)
+        for start in range(0, len(items), AT_ONCE)
+        for outcome in _decide_some(principal, action, items[start : start + AT_ONCE], reason, batch, embedded)
     ]
 
 
-def _check(action: Action, items: Sequence[Item], reason: str) -> None:
+def decisions_prepare(*, principal: Principal, action: Action, items: Sequence[Item], reason: str = "") -> Embedded:
+    """Everything that may be refused for all, and everything that may be slow. Belongs outside any transaction."""
+    policy.require_reviewer(principal, to=f"{action.value} candidates", subject_kind="candidate", subject_id="bulk")
+    _check(action, items)
+    checked_reason(principal, reason, required=action is Action.REJECT)
+    return _embed(principal, items) if action is Action.APPROVE else {}
+
+
+def _check(action: Action, items: Sequence[Item]) -> None:
     errors = []
     if action not in (Action.APPROVE, Action.REJECT):
         errors.append(FieldError("action", "Use approve or reject."))
@@ -64,61 +85,69 @@ def _check(action: Action, items: Sequence[Item], reason: str) -> None:
         errors.append(FieldError("items", f"Name between 1 and {MAX_ITEMS} candidates; there are {len(items)}."))
     if len({item.id for item in items}) != len(items):
         errors.append(FieldError("items", "Name each candidate once."))
-    if action is Action.REJECT and not reason.strip():
-        errors.append(FieldError("reason", "Give the reason; its proposers get to read it."))
     if errors:
         raise Invalid("These decisions cannot be made.", errors=errors)
 
 
+def _embed(principal: Principal, items: Sequence[Item]) -> Embedded:
+    """Embed together what is to be approved. An embedder that does not answer is asked once, not for every item."""
+    embedded: Embedded = {}
+    down: ProviderError | None = None
+    for start in range(0, len(items), AT_ONCE):
+        wanted = [item.id for item in items[start : start + AT_ONCE]]
+        rows = [row for row in candidates_visible(principal).filter(pk__in=wanted) if _needs_embedding(row)]
+        made: Sequence[Prepared | ProviderError]
+        if down is None:
+            made, down = _embed_some(rows)
+        else:
+            made = [down] * len(rows)
+        embedded |= {row.pk: (row.version, each) for row, each in zip(rows, made, strict=True)}
+    return embedded
+
+
+def _needs_embedding(candidate: Candidate) -> bool:
+    return candidate.is_open and brings_memory(candidate)
+
+
+def _embed_some(rows: Sequence[Candidate]) -> tuple[Sequence[Prepared | ProviderError], ProviderError | None]:
+    """One result for each row; and the failure, if it is one that the next rows would meet too."""
+    try:
+        return get_provider().prepare_many([row.content for row in rows]), None
+    except ProviderError as error:
+        if not error.permanent or len(rows) == 1:
+            return [error] * len(rows), None if error.permanent else error
+    # One text that the embedder refuses must not take the others with it.
+    made: list[Prepared | ProviderError] = []
+    for row in rows:
+        each, down = _embed_some([row])
+        made += each
+        if down is not None:
+            return [*made, *[down] * (len(rows) - len(made))], down
+    return made, None
+
+
 def _decide_some(
-    principal: Principal, action: Action, items: Sequence[Item], reason: str, batch: UUID
+    principal: Principal, action: Action, items: Sequence[Item], reason: str, batch: UUID, embedded: Embedded
 ) -> Iterator[Outcome]:
     rows = candidates_visible(principal).filter(pk__in=[item.id for item in items]).select_related("type")
     candidates = {row.pk: row for row in rows}
-    prepared = _embed(candidates) if action is Action.APPROVE else {}
     for item in items:
-        yield _decide(principal, action, item, candidates.get(item.id), reason, batch, prepared.get(item.id))
+        yield _outcome(principal, action, item, candidates.get(item.id), reason, batch, embedded.get(item.id))
 
 
-def _embed(candidates: dict[UUID, Candidate]) -> dict[UUID, Prepared]:
-    """Embed together what is embedded anyway. When that fails, each approval tries by itself and says why it cannot."""
-    rows = [row for row in candidates.values() if row.is_open and brings_memory(row)]
-    try:
-        made = get_provider().prepare_many([row.content for row in rows])
-    except ProviderError:
-        return {}
-    return {row.pk: prepared for row, prepared in zip(rows, made, strict=True)}
-
-
-def _decide(
+def _outcome(
     principal: Principal,
     action: Action,
     item: Item,
     candidate: Candidate | None,
     reason: str,
     batch: UUID,
-    prepared: Prepared | None,
+    embedded: tuple[int, Prepared | ProviderError] | None,
 ) -> Outcome:
     try:
         if candidate is None:
             raise NotFound("There is no such candidate.")
-        if action is Action.REJECT:
-            candidate_reject(
-                principal=principal, candidate_id=item.id, version=item.version, reason=reason, batch_id=batch
-            )
-            return Outcome(item.id, "done", "Rejected.")
-        policy.require_opened(principal, candidate)
-        # The embedding belongs to the version that was read here; another version makes its own or is stale.
-        usable = prepared if candidate.version == item.version else None
-        approved = candidate_approve(
-            principal=principal,
-            candidate_id=item.id,
-            version=item.version,
-            note=reason,
-            batch_id=batch,
-            prepared=usable,
-        )
-        return Outcome(item.id, "done", f"Approved as {approved.memory.label}.")
+        return Outcome(item.id, "done", _decide(principal, action, item, candidate, reason, batch, embedded))
     except Conflict as error:
         return Outcome(item.id, "conflict", error.detail)
     except Forbidden as error:
@@ -127,7 +156,45 @@ def _decide(
         return Outcome(item.id, "invalid", error.detail)
     except DomainError as error:
         return Outcome(item.id, "error", error.detail)
-    except Exception:
-        # One row's fault must not hide what became of the others; the traceback goes to the log.
-        logger.exception("A bulk decision failed.")
-        return Outcome(item.id, "error", "It failed for a reason that is in the log; it is still open.")
+    except Exception as error:
+        # One row's fault must not hide what became of the others; the traceback of a fault goes to the log.
+        known = as_domain_error(error)
+        if known is None:
+            logger.exception("A bulk decision failed.")
+            return Outcome(item.id, "error", "It failed for a reason that is in the log; it is still open.")
+        return Outcome(item.id, "conflict" if isinstance(known, Conflict) else "error", known.detail)
+
+
+def _decide(
+    principal: Principal,
+    action: Action,
+    item: Item,
+    candidate: Candidate,
+    reason: str,
+    batch: UUID,
+    embedded: tuple[int, Prepared | ProviderError] | None,
+) -> str:
+    """Decide, and say in a sentence what was done."""
+    if action is Action.REJECT:
+        candidate_reject(principal=principal, candidate_id=item.id, version=item.version, reason=reason, batch_id=batch)
+        return "Rejected."
+    policy.require_opened(principal, candidate, item.version)
+    prepared = _usable(embedded, item)
+    approved = candidate_approve(
+        principal=principal,
+        candidate_id=item.id,
+        version=item.version,
+        note=reason,
+        batch_id=batch,
+        prepared=prepared,
+    )
+    return f"Approved as {approved.memory.label}." if brings_memory(candidate) else f"Retired {approved.memory.label}."
+
+
+def _usable(embedded: tuple[int, Prepared | ProviderError] | None, item: Item) -> Prepared | None:
+    """What was embedded belongs to the version that was read; an approval of another one is stale anyway."""
+    if embedded is None or embedded[0] != item.version:
+        return None
+    if isinstance(embedded[1], ProviderError):
+        raise Unavailable(f"The candidate is still open. {embedded[1].message}", code="provider_unavailable")
+    return embedded[1]

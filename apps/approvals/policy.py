@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from apps.accounts.audit import audit_record
 from apps.accounts.models import Role
 from apps.accounts.principal import Principal
@@ -18,7 +20,7 @@ def require_reviewer(principal: Principal, *, to: str, subject_kind: str, subjec
         refuse(principal, refusal, to=to, subject_kind=subject_kind, subject_id=subject_id)
 
 
-def refuse(principal: Principal, refusal: DomainError, *, to: str, subject_kind: str, subject_id: object) -> None:
+def refuse(principal: Principal, refusal: DomainError, *, to: str, subject_kind: str, subject_id: object) -> NoReturn:
     """Record a refused attempt, then raise it. Called before any transaction is opened, so that the row stays."""
     audit_record(
         principal,
@@ -42,11 +44,11 @@ def second_person(principal: Principal, candidate: Candidate) -> bool:
     return False
 
 
-def require_opened(principal: Principal, candidate: Candidate) -> None:
+def require_opened(principal: Principal, candidate: Candidate, version: int) -> None:
     """Some types are never waved through: the reviewer must have looked at this version by itself."""
     if not candidate.type.always_human:
         return
-    seen = Opened.objects.filter(candidate=candidate, user=principal.user, version=candidate.version)
+    seen = Opened.objects.filter(candidate=candidate, user=principal.user, version=version)
     if not seen.exists():
         raise Forbidden(
             f"{candidate.type.name} is never approved in bulk unseen: open this candidate first.",

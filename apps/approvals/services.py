@@ -21,10 +21,11 @@ from apps.approvals.amendments import (
     check_amendment,
     lock_targets,
 )
-from apps.candidates.access import candidate_for
+from apps.candidates.access import candidate_for, is_proposer
 from apps.candidates.corrections import open_reports, report_settled
 from apps.candidates.models import Candidate, CandidateStatus, CorrectionKind
-from apps.candidates.proposal import screened
+from apps.candidates.proposal import require_within_limits, screened
+from apps.candidates.services import look_for_near
 from apps.candidates.transitions import candidate_apply, require_transition, require_version
 from apps.core.clock import now
 from apps.core.errors import Conflict, Forbidden, Invalid, Unavailable
@@ -38,7 +39,7 @@ from apps.memories.lifecycle import (
     memory_write,
 )
 from apps.memories.lifecycle import require_transition as require_memory_transition
-from apps.memories.models import Action, Memory, MemoryStatus, SubjectKind, Supersession, Verdict
+from apps.memories.models import IN_FORCE, Action, Memory, MemoryStatus, SubjectKind, Supersession, Verdict
 from apps.memories.providers.base import Prepared, ProviderError
 from apps.memories.providers.registry import get_provider
 from apps.memories.selectors import memory_for
@@ -72,7 +73,7 @@ def candidate_approve(
     amendment that will not do, ``Unavailable`` when it cannot be embedded or stored; the candidate then stays open.
     """
     amendment = amendment or Amendment()
-    note = _checked_reason(principal, note, required=False, field="note")
+    note = checked_reason(principal, note, required=False, field="note")
     if prepared is None:
         prepared = approval_prepare(
             principal=principal, candidate_id=candidate_id, version=version, amendment=amendment
@@ -80,6 +81,8 @@ def candidate_approve(
     try:
         with transaction.atomic():
             return _approve_locked(principal, candidate_id, version, amendment, note, batch_id, prepared)
+    except Forbidden as refusal:
+        policy.refuse(principal, refusal, to="approve a candidate", subject_kind="candidate", subject_id=candidate_id)
     except ProviderError as error:
         raise Unavailable(f"The candidate is still open. {error.message}", code="provider_unavailable") from error
 
@@ -92,7 +95,12 @@ def approval_prepare(
     ``None`` for a report that brings no new wording. Raises what ``candidate_approve`` raises.
     """
     candidate = _candidate_to_decide(principal, candidate_id, version, Action.APPROVE)
-    _require_second_person(principal, candidate)
+    try:
+        policy.second_person(principal, candidate)
+    except Forbidden as refusal:
+        policy.refuse(
+            principal, refusal, to="approve an own proposal", subject_kind="candidate", subject_id=candidate.pk
+        )
     check_amendment(principal, candidate, amendment)
     if not brings_memory(candidate):
         return None
@@ -111,6 +119,7 @@ def _candidate_to_decide(principal: Principal, candidate_id: UUID, version: int,
         principal, to=f"{action.value} a candidate", subject_kind="candidate", subject_id=candidate_id
     )
     candidate = candidate_for(principal, candidate_id)
+    require_within_limits(principal, candidate.scope)
     _require_decidable(candidate, version, action)
     return candidate
 
@@ -118,15 +127,6 @@ def _candidate_to_decide(principal: Principal, candidate_id: UUID, version: int,
 def _require_decidable(candidate: Candidate, version: int, action: Action) -> None:
     require_transition(candidate, action)
     require_version(candidate, version)
-
-
-def _require_second_person(principal: Principal, candidate: Candidate) -> None:
-    try:
-        policy.second_person(principal, candidate)
-    except Forbidden as refusal:
-        policy.refuse(
-            principal, refusal, to="approve an own proposal", subject_kind="candidate", subject_id=candidate.pk
-        )
 
 
 def _approve_locked(
@@ -172,7 +172,8 @@ def _approve_locked(
 def _require_news(principal: Principal, statement: Statement) -> None:
     twin = (
         Memory.objects.of(principal.workspace)
-        .filter(fingerprint=statement.fingerprint, status__in=(MemoryStatus.ACTIVE, MemoryStatus.DISPUTED))
+        .visible_to(principal.audience_ids)
+        .filter(fingerprint=statement.fingerprint, status__in=IN_FORCE)
         .first()
     )
     if twin is not None:
@@ -222,6 +223,7 @@ def _retire(principal: Principal, memory: Memory, verdict: Verdict, *, stale: bo
         reason=verdict.reason or "A report about it was approved.",
         before=before,
         after={"status": memory.status, "stale": stale, "report": str(verdict.subject_id)},
+        second_person=verdict.second_person,
         batch_id=verdict.batch_id,
     )
 
@@ -231,20 +233,32 @@ def candidate_reject(
 ) -> Candidate:
     """Turn a statement down, with a reason that its proposer gets to read. A report about a memory is dismissed."""
     _candidate_to_decide(principal, candidate_id, version, Action.REJECT)
-    reason = _checked_reason(principal, reason)
+    reason = checked_reason(principal, reason)
     with transaction.atomic():
         candidate = candidate_for(principal, candidate_id, lock=True)
         _require_decidable(candidate, version, Action.REJECT)
-        candidate_apply(candidate, Action.REJECT, principal=principal, at=now(), reason=reason, batch_id=batch_id)
+        candidate_apply(
+            candidate,
+            Action.REJECT,
+            principal=principal,
+            at=now(),
+            reason=reason,
+            second_person=not is_proposer(principal, candidate),
+            batch_id=batch_id,
+        )
         report_settled(candidate)
         _audit(principal, "reject", candidate)
     return candidate
 
 
 def candidate_reopen(*, principal: Principal, candidate_id: UUID, version: int, reason: str) -> Candidate:
-    """Undo a decision. What an approval did is taken back: its memory retires, its edges are voided."""
+    """Undo a decision. What an approval did is taken back: its memory retires, its edges are voided.
+
+    Raises ``Conflict`` where that would put a second head beside what holds now: when something replaced the memory
+    since, or says again what the memory had replaced.
+    """
     _candidate_to_decide(principal, candidate_id, version, Action.REOPEN)
-    reason = _checked_reason(principal, reason)
+    reason = checked_reason(principal, reason)
     try:
         with transaction.atomic():
             candidate = candidate_for(principal, candidate_id, lock=True)
@@ -259,11 +273,19 @@ def _reopen_locked(principal: Principal, candidate: Candidate, reason: str) -> C
     at = now()
     decision, was_approved = candidate.decision, candidate.status == CandidateStatus.APPROVED
     assert decision is not None  # a constraint holds it  # noqa: S101
-    verdict = candidate_apply(candidate, Action.REOPEN, principal=principal, at=at, reason=reason)
+    verdict = candidate_apply(
+        candidate,
+        Action.REOPEN,
+        principal=principal,
+        at=at,
+        reason=reason,
+        second_person=not is_proposer(principal, candidate),
+    )
     if was_approved:
         _take_back(principal, candidate, decision, verdict, at=at)
     elif candidate.corrects_id is not None:
         report_settled(candidate)
+    look_for_near(candidate)
     _audit(principal, "reopen", candidate)
     return candidate
 
@@ -282,26 +304,59 @@ def _require_no_twin(candidate: Candidate) -> None:
 def _take_back(
     principal: Principal, candidate: Candidate, decision: Verdict, verdict: Verdict, *, at: datetime
 ) -> None:
-    memory = Memory.objects.select_for_update(of=("self",)).select_related("type").filter(verdict=decision).first()
+    memory = Memory.objects.filter(verdict=decision).first()
     if memory is None:
         _take_back_report(principal, candidate, verdict, at=at)
         return
-    edges = list(Supersession.objects.live().filter(verdict=decision))
+    edges = list(Supersession.objects.live().filter(new=memory))
+    locked = {row.pk: row for row in _locked([memory.pk, *(edge.old_id for edge in edges)])}
+    memory = locked.pop(memory.pk)
+    _require_not_replaced(memory)
     if memory.retired_at is None:
         before = memory.status
         memory_end(memory, at=at, stale=False)
-        _memory_verdict(principal, Action.RETIRE, memory, before=before, reason=verdict.reason, at=at)
-    edges_void(edges, verdict=verdict, at=at, disputed=open_reports([edge.old_id for edge in edges]))
+        _memory_verdict(
+            principal, Action.RETIRE, memory, before=before, reason=verdict.reason, at=at, second=verdict.second_person
+        )
+    edges_void(edges, verdict=verdict, at=at, disputed=open_reports(list(locked)))
+    for old in Memory.objects.filter(pk__in=locked, status__in=IN_FORCE):
+        _require_no_second_head(old)
+
+
+def _locked(ids: Sequence[UUID]) -> list[Memory]:
+    """In the order in which approvals lock what they replace, so that the two never wait for each other."""
+    rows = Memory.objects.filter(pk__in=ids).select_related("type")
+    return list(rows.select_for_update(of=("self",)).order_by("pk"))
+
+
+def _require_not_replaced(memory: Memory) -> None:
+    edge = Supersession.objects.live().full().filter(old=memory).select_related("new").first()
+    if edge is not None:
+        raise Conflict(
+            f"{memory.label} was replaced by {edge.new.label} since. Undo that approval first.",
+            code="replaced_since",
+            extra={"successor": {"id": str(edge.new.pk), "number": edge.new.label}},
+        )
 
 
 def _take_back_report(principal: Principal, candidate: Candidate, verdict: Verdict, *, at: datetime) -> None:
     """The report is open again, so the memory it had retired is in force and disputed."""
-    memory = (
-        Memory.objects.select_for_update(of=("self",)).select_related("type").filter(pk=candidate.corrects_id).first()
+    assert candidate.corrects_id is not None  # a decision without a memory is one about a report  # noqa: S101
+    (memory,) = _locked([candidate.corrects_id])
+    last = Verdict.objects.filter(subject_id=memory.pk, action=Action.RETIRE).latest("created_at")
+    if memory.status != MemoryStatus.RETIRED or last.after.get("report") != str(candidate.pk):
+        return  # restored meanwhile, or retired again for a reason of its own
+    memory_revive(memory, at=at, disputed=True)
+    _require_no_second_head(memory)
+    _memory_verdict(
+        principal,
+        Action.RESTORE,
+        memory,
+        before=MemoryStatus.RETIRED,
+        reason=verdict.reason,
+        at=at,
+        second=verdict.second_person,
     )
-    if memory is not None and memory.status == MemoryStatus.RETIRED:
-        memory_revive(memory, at=at, disputed=True)
-        _memory_verdict(principal, Action.RESTORE, memory, before=MemoryStatus.RETIRED, reason=verdict.reason, at=at)
 
 
 def memory_retire(*, principal: Principal, reference: str | UUID, reason: str) -> Memory:
@@ -315,26 +370,28 @@ def memory_restore(*, principal: Principal, reference: str | UUID, reason: str) 
 
 
 def _change_memory(principal: Principal, reference: str | UUID, reason: str, action: Action) -> Memory:
-    policy.require_reviewer(principal, to=f"{action.value} a memory", subject_kind="memory", subject_id=reference)
-    memory_for(principal, reference)
-    reason = _checked_reason(principal, reason)
+    found = memory_for(principal, reference)
+    policy.require_reviewer(principal, to=f"{action.value} a memory", subject_kind="memory", subject_id=found.pk)
+    require_within_limits(principal, found.scope)
+    reason = checked_reason(principal, reason)
     try:
         with transaction.atomic():
-            memory = memory_for(principal, reference, lock=True)
+            memory = memory_for(principal, found.pk, lock=True)
             require_memory_transition(memory, action)
             before, at = memory.status, now()
             if action is Action.RETIRE:
                 memory_end(memory, at=at, stale=False)
             else:
-                _require_single_head(memory)
+                _require_approval_stands(memory)
                 memory_revive(memory, at=at, disputed=bool(open_reports([memory.pk])))
+                _require_no_second_head(memory)
             _memory_verdict(principal, action, memory, before=before, reason=reason, at=at)
     except ProviderError as error:
         raise Unavailable(f"Nothing was changed. {error.message}", code="provider_unavailable") from error
     return memory
 
 
-def _require_single_head(memory: Memory) -> None:
+def _require_approval_stands(memory: Memory) -> None:
     candidate = Candidate.objects.select_related("decision").get(pk=memory.verdict.subject_id)
     if candidate.decision_id != memory.verdict_id or candidate.status != CandidateStatus.APPROVED:
         raise Conflict(
@@ -342,9 +399,15 @@ def _require_single_head(memory: Memory) -> None:
             code="approval_reopened",
             extra={"candidate": str(candidate.pk)},
         )
+
+
+def _require_no_second_head(memory: Memory) -> None:
+    """A memory that has come back may not say what another one in force says to the same people."""
+    if memory.status not in IN_FORCE:
+        return
     twin = (
-        Memory.objects.filter(workspace=memory.workspace_id, fingerprint=memory.fingerprint)
-        .filter(status__in=(MemoryStatus.ACTIVE, MemoryStatus.DISPUTED))
+        Memory.objects.filter(workspace=memory.workspace_id, fingerprint=memory.fingerprint, status__in=IN_FORCE)
+        .filter(audience_ids=memory.audience_ids)
         .exclude(pk=memory.pk)
         .first()
     )
@@ -357,7 +420,14 @@ def _require_single_head(memory: Memory) -> None:
 
 
 def _memory_verdict(
-    principal: Principal, action: Action, memory: Memory, *, before: str, reason: str, at: datetime
+    principal: Principal,
+    action: Action,
+    memory: Memory,
+    *,
+    before: str,
+    reason: str,
+    at: datetime,
+    second: bool = True,
 ) -> None:
     verdict_record(
         principal,
@@ -368,6 +438,7 @@ def _memory_verdict(
         reason=reason,
         before={"status": before},
         after={"status": memory.status},
+        second_person=second,
     )
     audit_record(
         principal,
@@ -379,7 +450,7 @@ def _memory_verdict(
     )
 
 
-def _checked_reason(principal: Principal, reason: str, *, required: bool = True, field: str = "reason") -> str:
+def checked_reason(principal: Principal, reason: str, *, required: bool = True, field: str = "reason") -> str:
     """Reasons are kept for good, so they are screened like any other text."""
     if not reason and not required:
         return ""

@@ -9,14 +9,21 @@ from django.db.models import Q
 from apps.accounts.principal import Principal
 from apps.candidates.models import Candidate, CandidateQuerySet
 from apps.core.errors import NotFound
+from apps.memories.selectors import domains_of
 
 
 def candidates_visible(principal: Principal) -> CandidateQuerySet:
-    """The whole queue for reviewers, as far as their audiences reach; their own candidates for everybody else."""
+    """The whole queue for reviewers, as far as their audiences and their token's repositories reach.
+
+    Everybody else sees their own candidates.
+    """
     rows: CandidateQuerySet = Candidate.objects.filter(workspace=principal.workspace)
-    if principal.can_review:
-        return rows.visible_to(principal.audience_ids)
-    return rows.filter(own(principal))
+    if not principal.can_review:
+        return rows.filter(own(principal))
+    limit = principal.repository_limit
+    if limit:
+        rows = rows.in_scope(domain_ids=domains_of(limit), repo_ids=limit)
+    return rows.visible_to(principal.audience_ids)
 
 
 def own(principal: Principal) -> Q:

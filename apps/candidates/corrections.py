@@ -13,15 +13,14 @@ from django.db import transaction
 from apps.accounts.principal import Principal
 from apps.candidates.models import OPEN, Candidate, CandidateStatus, CorrectionKind
 from apps.candidates.proposal import Proposal, ScopeInput, check_content, screened, source_flags, source_texts
-from apps.candidates.services import Proposed, Resolved, settle
+from apps.candidates.services import Proposed, Resolved, hold_origin, origin, same_as, settle
 from apps.core.clock import now
 from apps.core.errors import FieldError, Invalid, TooMany
 from apps.core.screening import Flag, check_text
 from apps.memories.lifecycle import memory_dispute, require_transition
-from apps.memories.models import Action, Memory, SubjectKind
+from apps.memories.models import Action, Memory, MemoryStatus, SubjectKind
 from apps.memories.selectors import memory_for
 from apps.memories.verdicts import verdict_record
-from apps.scopes.scope import Scope
 from apps.sources.services import SourceInput, check_sources, sources_record
 
 MAX_REPORTS_PER_DAY = 20
@@ -51,11 +50,15 @@ def memory_correct(*, principal: Principal, reference: str | UUID, report: Repor
     _check(report, memory)
     flags = screened(principal.workspace, _texts(report))
     with transaction.atomic():
+        # Decisions lock the report first and its memory second; so does this.
+        same_as(principal, _fingerprint(principal, memory))
         memory = memory_for(principal, memory.pk, lock=True)
         require_transition(memory, Action.CORRECT)
         proposed = settle(principal, _resolve(principal, memory, report, flags))
         if proposed.created:
             _record(principal, memory, report, proposed.candidate)
+        elif proposed.candidate.is_open and memory.status == MemoryStatus.ACTIVE and _trusted(principal):
+            memory_dispute(memory, disputed=True, at=now())  # a dismissed report that a new source reopened
     return proposed
 
 
@@ -90,7 +93,7 @@ def _resolve(principal: Principal, memory: Memory, report: Report, flags: list[F
             tier=memory.tier,
         ),
         type=memory.type,
-        scope=Scope(memory.firm, tuple(memory.domain_ids), tuple(memory.repo_ids)),
+        scope=memory.scope,
         sources=sources,
         targets=(memory,) if report.replacement else (),
         flags=(*(flag.as_dict() for flag in flags), *source_flags(sources)),
@@ -125,16 +128,13 @@ def _record(principal: Principal, memory: Memory, report: Report, candidate: Can
 
 
 def _require_reports_left(principal: Principal) -> None:
-    """Counted after the new one is in, under the memory's lock; the transaction takes it out again when refused."""
+    """Counted after the new one is in; the transaction takes it out again when refused."""
     if not settings.FIRM_MEMORY_THROTTLE:
         return
+    hold_origin(principal)
     since = now() - timedelta(days=1)
     made = Candidate.objects.filter(
-        workspace=principal.workspace,
-        corrects__isnull=False,
-        origin_token=principal.token,
-        origin_user=principal.user,
-        created_at__gt=since,
+        origin(principal), workspace=principal.workspace, corrects__isnull=False, created_at__gt=since
     )
     if made.count() > MAX_REPORTS_PER_DAY:
         raise TooMany(
@@ -146,10 +146,9 @@ def _require_reports_left(principal: Principal) -> None:
 def _trusted(principal: Principal) -> bool:
     """Whether this origin's reports still dispute a memory at once; dismissed ones count against it."""
     recent = Candidate.objects.filter(
+        origin(principal),
         workspace=principal.workspace,
         corrects__isnull=False,
-        origin_token=principal.token,
-        origin_user=principal.user,
         updated_at__gt=now() - TRUST_WINDOW,
     )
     dismissed = recent.filter(status=CandidateStatus.REJECTED).count()
@@ -167,5 +166,5 @@ def report_settled(candidate: Candidate) -> None:
     """When a report closes without effect, its memory is active again unless another report is open."""
     if candidate.corrects_id is None:
         return
-    memory = Memory.objects.select_for_update().select_related("type").get(pk=candidate.corrects_id)
+    memory = Memory.objects.select_for_update(of=("self",)).select_related("type").get(pk=candidate.corrects_id)
     memory_dispute(memory, disputed=bool(open_reports([memory.pk])), at=now())

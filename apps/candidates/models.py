@@ -19,6 +19,7 @@ from pgvector.django import VectorField
 from apps.accounts.models import ApiToken, Workspace
 from apps.core.triggers import append_only, no_delete, raise_violation, same_workspace
 from apps.memories.models import MAX_CONTENT, MAX_QUOTE, Memory, SearchDocument, Tier, Verdict
+from apps.scopes.scope import Scope
 from apps.sources.models import Source, inherits_audience
 from apps.taxonomy.models import MemoryType
 
@@ -52,6 +53,10 @@ class CandidateQuerySet(models.QuerySet["Candidate"]):
     def visible_to(self, audience_ids: Iterable[int]) -> CandidateQuerySet:
         """Only what every audience it was restricted to admits."""
         return self.filter(audience_ids__contained_by=list(audience_ids))
+
+    def in_scope(self, *, domain_ids: Iterable[int], repo_ids: Iterable[int]) -> CandidateQuerySet:
+        """Firm-wide candidates, and those that share a domain or a repository."""
+        return self.filter(Q(firm=True) | Q(domain_ids__overlap=list(domain_ids)) | Q(repo_ids__overlap=list(repo_ids)))
 
 
 class CandidateManager(models.Manager.from_queryset(CandidateQuerySet)):  # type: ignore[misc]
@@ -298,6 +303,10 @@ class Candidate(models.Model):
     @property
     def is_open(self) -> bool:
         return self.status in OPEN
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.firm, tuple(sorted(self.domain_ids)), tuple(sorted(self.repo_ids)))
 
 
 class CandidateEvidence(models.Model):

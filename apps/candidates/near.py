@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -14,12 +14,13 @@ from apps.candidates.models import OPEN, Candidate
 from apps.core.clock import now
 from apps.memories.providers.base import PoolQuery, Vector
 from apps.memories.providers.registry import get_provider
-from apps.retrieval.terms import any_of, rarest_terms
+from apps.retrieval.terms import Term, any_of, rarest_terms
 
 MAX_NEAR = 5
 MIN_SHARED_WORDS = 0.35  # Sørensen–Dice over stemmed words
 MIN_COSINE = 0.72
-_TERMS = 12
+_TERMS = 24
+_MAX_ACRONYMS = 50
 _PRESELECTED = 20
 _COMPARED_CHARACTERS = 4_000
 _MAX_ACRONYM_NDOC = 20
@@ -80,19 +81,40 @@ class Near:
 def near_by_text(candidate: Candidate) -> list[dict[str, Any]]:
     """Share of stemmed words in common, and rare acronyms in common, however else they are explained."""
     terms = rarest_terms(candidate.workspace_id, candidate.content, limit=_TERMS)
+    acronyms = _rare_acronyms(candidate)
     if not terms:
         return []
-    rare_words = {term.word for term in terms if term.ndoc <= _MAX_ACRONYM_NDOC}
-    acronyms = {name for name in _acronyms(candidate.content) if name.lower() in rare_words}
+    query = any_of([*terms, *acronyms.values()])
     found = [
         near
-        for what, row_id, shared, content in _share_words(candidate, any_of(terms))
-        if (near := _judge(what, row_id, float(shared), content, acronyms)) is not None
+        for what, row_id, shared, content in _share_words(candidate, query)
+        if (near := _judge(what, row_id, float(shared), content, acronyms.keys())) is not None
     ]
     return [near.as_dict() for near in _best(found)]
 
 
-def _judge(what: str, row_id: UUID, shared: float, content: str, acronyms: set[str]) -> Near | None:
+def _rare_acronyms(candidate: Candidate) -> dict[str, Term]:
+    """Acronyms that few memories use, with the word they are indexed by.
+
+    Looked for whatever their rank: where nothing was counted yet, all words are equally rare.
+    """
+    named = sorted(_acronyms(candidate.content))[:_MAX_ACRONYMS]
+    if not named:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            SELECT named.acronym, asked.lexeme, coalesce(known.ndoc, 0)
+            FROM unnest(%s::text[]) AS named(acronym)
+            CROSS JOIN LATERAL unnest(fm_search_document(named.acronym)) AS asked
+            LEFT JOIN memories_lexeme known ON known.workspace_id = %s AND known.word = asked.lexeme
+            """,
+            [named, candidate.workspace_id],
+        )
+        return {acronym: Term(word, ndoc) for acronym, word, ndoc in cursor.fetchall() if ndoc <= _MAX_ACRONYM_NDOC}
+
+
+def _judge(what: str, row_id: UUID, shared: float, content: str, acronyms: Set[str]) -> Near | None:
     if acronyms & _acronyms(content):
         return Near(what, row_id, max(shared, MIN_SHARED_WORDS), "term")
     return Near(what, row_id, shared, "words") if shared >= MIN_SHARED_WORDS else None

@@ -11,7 +11,7 @@ from apps.accounts.models import Workspace
 from apps.accounts.principal import Principal
 from apps.core.clock import now
 from apps.core.errors import FieldError, Forbidden, Invalid
-from apps.core.screening import SOURCE_CODE, Flag, check_text, raise_if_refused
+from apps.core.screening import SOURCE_CODE, Flag, check_text, quotable, raise_if_refused
 from apps.memories.models import MAX_CONTENT, Memory, Tier
 from apps.memories.selectors import memories_by_reference
 from apps.scopes.scope import ResolvedScope, Scope
@@ -113,7 +113,7 @@ def resolve_targets(principal: Principal, references: Sequence[str], *, field: s
             "The proposal names memories that do not exist.",
             code="unknown_memory",
             errors=[
-                FieldError(f"{field}[{at}]", f"There is no memory {str(reference)[:60]} in this workspace.")
+                FieldError(f"{field}[{at}]", f"There is no memory {quotable(reference)} in this workspace.")
                 for at, reference in unknown
             ],
         )
@@ -121,10 +121,10 @@ def resolve_targets(principal: Principal, references: Sequence[str], *, field: s
 
 
 def require_within_limits(principal: Principal, scope: Scope) -> None:
-    """A token limited to repositories proposes for those alone."""
+    """A token limited to repositories proposes and decides for those alone."""
     limit = set(principal.repository_limit)
     if limit and (scope.firm or scope.domain_ids or not set(scope.repo_ids) <= limit):
-        raise Forbidden("This token is limited to some repositories and may propose for those alone.")
+        raise Forbidden("This token is limited to some repositories; this would hold beyond them.")
 
 
 def scope_flags(resolved: ResolvedScope) -> list[dict[str, object]]:
@@ -132,15 +132,6 @@ def scope_flags(resolved: ResolvedScope) -> list[dict[str, object]]:
         {"kind": "new-domain", "field": "scope.domains", "shown": slug} for slug in resolved.new_domains
     ]
     return flags + [{"kind": "new-repository", "field": "scope.repos", "shown": slug} for slug in resolved.new_repos]
-
-
-def target_flags(targets: Sequence[Memory]) -> list[dict[str, object]]:
-    """Say at once when a target is no longer in force; the approval will refuse it until it is rebased."""
-    return [
-        {"kind": "target-not-in-force", "field": "supersedes", "shown": f"{memory.label} is {memory.status}"}
-        for memory in targets
-        if memory.status not in ("active", "disputed")
-    ]
 
 
 def source_flags(sources: Sequence[tuple[Source, SourceInput]]) -> list[dict[str, object]]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.db import transaction
 
 from apps.accounts.principal import Principal
 from apps.candidates.access import candidate_for, is_proposer
-from apps.candidates.corrections import report_settled
+from apps.candidates.corrections import MAX_REASON, report_settled
 from apps.candidates.models import OPEN, Candidate, CandidateStatus
 from apps.candidates.proposal import (
     MAX_SUPERSEDES,
@@ -26,15 +26,14 @@ from apps.candidates.proposal import (
     scope_texts,
     screened,
     source_texts,
-    target_flags,
 )
 from apps.candidates.services import evidence_add, gate, look_for_near, new_sources
 from apps.candidates.transitions import candidate_apply, require_transition, require_version
 from apps.core.clock import now
-from apps.core.errors import Conflict, FieldError, Forbidden, Invalid
+from apps.core.errors import Conflict, FieldError, Forbidden, Invalid, UnknownKeys
+from apps.core.screening import check_text
 from apps.memories.fingerprints import fingerprint
 from apps.memories.models import Action
-from apps.scopes.scope import Scope
 from apps.scopes.services import scope_register
 from apps.sources.services import SourceInput, check_sources, sources_record
 from apps.taxonomy.selectors import resolve_type
@@ -46,7 +45,7 @@ class Revision:
 
     values: dict[str, Any]
 
-    ALLOWED = frozenset({"content", "type", "scope", "confidence", "valid_from", "supersedes", "sources"})
+    ALLOWED: ClassVar = frozenset({"content", "type", "scope", "confidence", "valid_from", "supersedes", "sources"})
 
 
 @transaction.atomic
@@ -62,6 +61,8 @@ def candidate_revise(*, principal: Principal, candidate_id: UUID, version: int, 
     """Word an open proposal anew. It goes through screening and the gate again, as any proposal."""
     principal.require_write()
     values = revision.values
+    if unknown := values.keys() - revision.ALLOWED:
+        raise UnknownKeys(unknown, allowed=revision.ALLOWED)
     if not values:
         raise Invalid("Name at least one field to revise.", errors=[FieldError("content", "Nothing is revised.")])
     candidate = candidate_for(principal, candidate_id)
@@ -101,7 +102,7 @@ def _own_open_candidate(principal: Principal, candidate_id: UUID, version: int, 
 def _check(values: dict[str, Any], candidate: Candidate) -> None:
     errors: list[FieldError] = []
     if "content" in values:
-        errors += check_content(values["content"], tier=candidate.tier)
+        errors += _check_content(values["content"], candidate)
     if "confidence" in values:
         errors += check_confidence(values["confidence"])
     if "valid_from" in values:
@@ -116,6 +117,12 @@ def _check(values: dict[str, Any], candidate: Candidate) -> None:
         raise Invalid("The revision will not do.", errors=errors)
 
 
+def _check_content(content: str, candidate: Candidate) -> list[FieldError]:
+    if candidate.corrects_id is not None and not candidate.has_replacement:
+        return check_text(content, field="content", max_length=MAX_REASON)
+    return check_content(content, tier=candidate.tier)
+
+
 def _texts(values: dict[str, Any]) -> dict[str, str]:
     texts = {"content": values["content"]} if "content" in values else {}
     return texts | scope_texts(values.get("scope", ScopeInput())) | source_texts(values.get("sources", ()))
@@ -126,14 +133,14 @@ def _change(principal: Principal, candidate: Candidate, values: dict[str, Any], 
     kept = [flag for flag in candidate.flags if not _replaced(flag["field"], values)]
     if "content" in values:
         candidate.content = values["content"]
+        if candidate.corrects_id is not None and not candidate.has_replacement:
+            candidate.correction_reason = values["content"]  # such a report says nothing but its reason
     if "type" in values:
         candidate.type = resolve_type(principal.workspace, values["type"])
     if "scope" in values:
         flags = flags + _change_scope(principal, candidate, values["scope"])
     if "supersedes" in values:
-        targets = resolve_targets(principal, values["supersedes"])
-        candidate.supersedes = memory_ids(targets)
-        flags = flags + target_flags(targets)
+        candidate.supersedes = memory_ids(resolve_targets(principal, values["supersedes"]))
     if "sources" in values:
         _add_sources(principal, candidate, values["sources"])
     candidate.confidence = values.get("confidence", candidate.confidence)
@@ -168,8 +175,7 @@ def _move_fingerprint(candidate: Candidate) -> None:
     """A revision cannot become what is already waiting, nor slip past a rejection by a detour."""
     if candidate.corrects_id is not None:
         return
-    scope = Scope(candidate.firm, tuple(sorted(candidate.domain_ids)), tuple(sorted(candidate.repo_ids)))
-    candidate.fingerprint = fingerprint(candidate.content, type_id=candidate.type_id, scope=scope)
+    candidate.fingerprint = fingerprint(candidate.content, type_id=candidate.type_id, scope=candidate.scope)
     twins = Candidate.objects.filter(workspace=candidate.workspace_id, fingerprint=candidate.fingerprint)
     twin = twins.exclude(pk=candidate.pk).exclude(status=CandidateStatus.WITHDRAWN).order_by("-created_at").first()
     if twin is not None:

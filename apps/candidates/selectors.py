@@ -9,19 +9,26 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django.contrib.postgres.search import SearchQueryField
-from django.db.models import Func, Q, Value
+from django.db.models import BooleanField, Exists, F, Func, IntegerField, OuterRef, Q, QuerySet, Subquery
 
+from apps.accounts.models import Workspace
 from apps.accounts.principal import Principal
 from apps.candidates.access import candidates_visible, own
-from apps.candidates.models import Candidate, CandidateEvidence, CandidateQuerySet, CandidateStatus
+from apps.candidates.models import OPEN, Candidate, CandidateEvidence, CandidateQuerySet, CandidateStatus
 from apps.core.clock import now
-from apps.memories.models import Memory, Verdict
+from apps.memories.models import IN_FORCE, Memory, Supersession, Verdict
 from apps.memories.selectors import evidence_shown, may_see_source, memories_visible, scopes_shown
 from apps.memories.verdicts import verdict_shown
+from apps.memories.words import AllWords
 from apps.scopes.models import Domain
 from apps.scopes.selectors import find_repository
+from apps.taxonomy.models import MemoryType
 from apps.taxonomy.selectors import find_types
+
+TARGET_NOT_IN_FORCE = "target-not-in-force"
+
+# Past this many a count is a matter of seconds and of no use: "more than a thousand" says it.
+MAX_COUNTED = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,15 +46,25 @@ class QueueFilter:
     q: str | None = None
 
 
-def queue(principal: Principal, asked: QueueFilter) -> CandidateQuerySet:
+def queue(principal: Principal, asked: QueueFilter, *, types: Sequence[MemoryType] | None = None) -> CandidateQuerySet:
     """The candidates that a principal may see and asked for; without a status, those that are pending.
 
     Unknown repositories and domains match nothing. Raises ``Invalid`` for an unknown type.
     """
-    rows = candidates_visible(principal).filter(status=asked.status or CandidateStatus.PENDING)
+    return in_any_status(principal, asked, types=types).filter(status=asked.status or CandidateStatus.PENDING)
+
+
+def in_any_status(
+    principal: Principal, asked: QueueFilter, *, types: Sequence[MemoryType] | None = None
+) -> CandidateQuerySet:
+    """The same whatever the status, which is what the counts beside the queue are made of.
+
+    ``types`` are the workspace's where the caller has fetched them already.
+    """
+    rows = candidates_visible(principal)
     if asked.type is not None:
-        types = find_types(principal.workspace, [asked.type], field="type", active_only=False)
-        rows = rows.filter(type__in=types)
+        found = find_types(principal.workspace, [asked.type], field="type", active_only=False, known=types)
+        rows = rows.filter(type__in=found)
     if asked.repo is not None:
         repository = find_repository(principal.workspace, asked.repo)
         rows = rows.filter(repo_ids__contains=[repository.pk]) if repository else rows.none()
@@ -57,23 +74,47 @@ def queue(principal: Principal, asked: QueueFilter) -> CandidateQuerySet:
     return _narrow(rows, asked)
 
 
+class _Counted(Subquery):
+    template = "(SELECT count(*) FROM (%(subquery)s) AS counted)"
+    output_field = IntegerField()
+
+
+def counts_by_status(principal: Principal, rows: CandidateQuerySet) -> dict[str, int]:
+    """How many of ``rows`` are in each status, in one query. None is counted further than ``MAX_COUNTED`` + 1."""
+    counted = {
+        status: _Counted(rows.filter(status=status).order_by().values("pk")[: MAX_COUNTED + 1])
+        for status in CandidateStatus.values
+    }
+    found = Workspace.objects.filter(pk=principal.workspace.pk).values(**counted).get()
+    return {status: count or 0 for status, count in found.items()}
+
+
 def _narrow(rows: CandidateQuerySet, asked: QueueFilter) -> CandidateQuerySet:
     if asked.origin is not None:
-        rows = rows.filter(Q(origin_name=asked.origin) | Q(origin_token__kind=asked.origin))
-    if asked.flag is not None:
+        by_a_person = Q(origin_token__isnull=True) if asked.origin == "person" else Q()
+        rows = rows.filter(Q(origin_name=asked.origin) | Q(origin_token__kind=asked.origin) | by_a_person)
+    if asked.flag == TARGET_NOT_IN_FORCE:
+        rows = rows.filter(Exists(_moved_on()), status__in=OPEN)
+    elif asked.flag is not None:
         rows = rows.filter(flags__contains=[{"kind": asked.flag}])
     if asked.age is not None:
         rows = rows.filter(created_at__lte=now() - timedelta(days=asked.age))
     if asked.confidence is not None:
         rows = rows.filter(Q(confidence__gte=asked.confidence) | Q(confidence__isnull=True))
     if asked.q is not None:
-        rows = rows.filter(search_vector=words(asked.q))
+        rows = rows.filter(search_vector=AllWords(asked.q))
     return rows
 
 
-def words(text: str) -> Func:
-    """A tsquery that matches what holds every word of ``text``, parsed as documents are."""
-    return Func(Value(text), function="fm_all_words", output_field=SearchQueryField())
+def _moved_on() -> QuerySet[Memory]:
+    """Of an outer candidate: what it would replace and somebody else has replaced or retired since."""
+    replaced = Supersession.objects.live().full().filter(old=OuterRef("pk"))
+    gone: QuerySet[Memory] = Memory.objects.filter(Exists(replaced) | ~Q(status__in=IN_FORCE))
+    return gone.filter(_Among(F("pk"), OuterRef("supersedes")) | Q(pk=OuterRef("corrects")))
+
+
+class _Among(Func):
+    template, arg_joiner, output_field = "%(expressions)s)", " = ANY(", BooleanField()
 
 
 def candidates_shown(
@@ -83,8 +124,9 @@ def candidates_shown(
     ids = [row.pk for row in candidates]
     scopes = scopes_shown(candidates)
     sources = _sources(principal, ids)
-    near = _near_contents(principal, candidates)
-    verdicts = _verdicts(ids) if with_verdicts else {}
+    near: dict[str, dict[str, Any]] = _near_contents(principal, candidates)
+    verdicts = _verdicts(principal, candidates) if with_verdicts else {}
+    moved_on = targets_moved_on(principal, candidates)
     return [
         {
             "id": str(row.pk),
@@ -99,7 +141,7 @@ def candidates_shown(
             "near": [entry | near[entry["id"]] for entry in row.near if entry["id"] in near],
             "supersedes": [str(pk) for pk in row.supersedes],
             "corrects": _correction(row),
-            "flags": row.flags,
+            "flags": row.flags + moved_on.get(row.pk, []),
             "seen_count": row.seen_count,
             "status": row.status,
             "reason": row.status_reason,
@@ -135,11 +177,43 @@ def _sources(principal: Principal, ids: list[UUID]) -> dict[UUID, list[dict[str,
     return found
 
 
-def _verdicts(ids: list[UUID]) -> dict[UUID, list[dict[str, Any]]]:
+def _verdicts(principal: Principal, candidates: Sequence[Candidate]) -> dict[UUID, list[dict[str, Any]]]:
+    """Who joined a restricted proposal without seeing its sources reads the verdicts, and not what was reworded."""
+    hidden = {row.pk for row in candidates if not set(row.audience_ids) <= principal.audience_ids}
     found: dict[UUID, list[dict[str, Any]]] = defaultdict(list)
-    for row in Verdict.objects.filter(subject_id__in=ids).order_by("created_at", "id"):
-        found[row.subject_id].append(verdict_shown(row))
+    for verdict in Verdict.objects.filter(subject_id__in=[row.pk for row in candidates]).order_by("created_at", "id"):
+        found[verdict.subject_id].append(verdict_shown(verdict, in_full=verdict.subject_id not in hidden))
     return found
+
+
+def targets_moved_on(principal: Principal, candidates: Sequence[Candidate]) -> dict[UUID, list[dict[str, Any]]]:
+    """By open candidate: flags for what it would replace and somebody else has replaced or retired since.
+
+    One query where any of them replaces something, and a second one where something has moved on.
+    """
+    wanted = {row.pk: _targets(row) for row in candidates if row.is_open}
+    targets = [target for targets in wanted.values() for target in targets]
+    if not targets:
+        return {}
+    visible = memories_visible(principal)
+    moved = {row.pk: row for row in visible.filter(pk__in=targets).exclude(status__in=IN_FORCE)}
+    edges = Supersession.objects.live().full().filter(old__in=targets, new__in=visible).select_related("old", "new")
+    successors = {edge.old_id: edge for edge in edges}
+    sentences = {row.pk: f"{row.label} was {row.status} meanwhile" for row in moved.values()}
+    sentences |= {pk: f"{edge.old.label} was replaced by {edge.new.label}" for pk, edge in successors.items()}
+    return {
+        pk: [
+            {"kind": TARGET_NOT_IN_FORCE, "field": "supersedes", "shown": sentences[target], "memory": str(target)}
+            for target in targets
+            if target in sentences
+        ]
+        for pk, targets in wanted.items()
+    }
+
+
+def _targets(candidate: Candidate) -> list[UUID]:
+    corrected = [candidate.corrects_id] if candidate.corrects_id is not None else []
+    return list(dict.fromkeys([*candidate.supersedes, *corrected]))
 
 
 def _near_contents(principal: Principal, candidates: Iterable[Candidate]) -> dict[str, dict[str, Any]]:

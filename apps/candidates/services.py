@@ -9,13 +9,14 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import transaction
-from django.db.models import F
+from django.db import connection, transaction
+from django.db.models import F, Q
 from django_q.tasks import async_task
 
 from apps.accounts.audit import audit_record
 from apps.accounts.principal import Principal
-from apps.candidates.models import OPEN, Candidate, CandidateEvidence, CandidateStatus, Proposer
+from apps.candidates.access import is_proposer
+from apps.candidates.models import Candidate, CandidateEvidence, CandidateStatus, Proposer
 from apps.candidates.near import near_by_text
 from apps.candidates.proposal import (
     Proposal,
@@ -27,7 +28,6 @@ from apps.candidates.proposal import (
     scope_flags,
     screened,
     source_flags,
-    target_flags,
     texts_of,
 )
 from apps.candidates.transitions import candidate_move
@@ -45,6 +45,7 @@ from apps.taxonomy.selectors import resolve_type
 MAX_OPEN_PER_ORIGIN = 200
 REOPEN_AFTER = timedelta(days=30)
 _ATTEMPTS = 3
+_AT_THE_SAME_TIME = 50  # more requests of one origin than this are not on their way at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ def _resolve(principal: Principal, proposal: Proposal, flags: Sequence[dict[str,
         scope=registered.scope,
         sources=tuple(sources),
         targets=tuple(targets),
-        flags=(*flags, *scope_flags(registered), *target_flags(targets), *source_flags(sources)),
+        flags=(*flags, *scope_flags(registered), *source_flags(sources)),
         fingerprint=fingerprint(proposal.content, type_id=type_.pk, scope=registered.scope),
     )
 
@@ -147,24 +148,56 @@ def settle(principal: Principal, resolved: Resolved) -> Proposed:
 
 
 def _earlier(principal: Principal, resolved: Resolved) -> Candidate | None:
-    """The same statement as proposed before: the open one, else the one decided last. Locked."""
-    rows = (
-        Candidate.objects.filter(workspace=principal.workspace, fingerprint=resolved.fingerprint)
-        .exclude(status=CandidateStatus.WITHDRAWN)
-        .select_for_update(of=("self",))
-        .select_related("type")
-        .order_by("-created_at")
+    """The same statement as proposed before: the open one, else the one decided last. Locked.
+
+    A decision about what this principal may not see is not told; an open one is joined, since there is one at most.
+    """
+    found = same_as(principal, resolved.fingerprint)
+    opened = next((row for row in found if row.is_open), None)
+    if opened is not None:
+        return opened
+    decided = (row for row in found if set(row.audience_ids) <= principal.audience_ids or is_proposer(principal, row))
+    return next((row for row in decided if _repeats(resolved, row)), None)
+
+
+def same_as(principal: Principal, fingerprint: str) -> list[Candidate]:
+    """The newest candidates of a fingerprint, locked, without those that were taken back before any decision."""
+    rows = Candidate.objects.filter(workspace=principal.workspace, fingerprint=fingerprint).exclude(
+        status=CandidateStatus.WITHDRAWN, decision__isnull=True
     )
-    found = list(rows[:20])
-    return next((row for row in found if row.is_open), found[0] if found else None)
+    return list(rows.select_for_update(of=("self",)).select_related("type", "decision").order_by("-created_at")[:20])
+
+
+def _repeats(resolved: Resolved, decided: Candidate) -> bool:
+    """Whether a proposal says what was decided before, and the decision stands.
+
+    An origin's reports on one memory share a fingerprint: only a dismissed one that says the same is repeated, while
+    one that was upheld has had its effect.
+    """
+    if decided.status == CandidateStatus.WITHDRAWN and not _was_approved(decided) and not _rejections_in_a_row(decided):
+        return False  # a reviewer had taken the rejection back
+    if resolved.corrects is None:
+        return True
+    said = (decided.correction_kind, decided.correction_reason, decided.has_replacement, decided.content)
+    says = (
+        resolved.correction_kind,
+        resolved.correction_reason,
+        resolved.has_replacement,
+        resolved.proposal.content,
+    )
+    return said == says and not _was_approved(decided)
+
+
+def _was_approved(candidate: Candidate) -> bool:
+    return candidate.decision is not None and candidate.decision.action == Action.APPROVE
 
 
 def _answer_earlier(principal: Principal, resolved: Resolved, earlier: Candidate) -> Proposed:
     if earlier.is_open:
         return _join(principal, resolved, earlier)
-    if earlier.status == CandidateStatus.REJECTED:
-        return _answer_rejected(principal, resolved, earlier)
-    return _answer_approved(principal, resolved, earlier)
+    if _was_approved(earlier):
+        return _answer_approved(principal, resolved, earlier)
+    return _answer_rejected(principal, resolved, earlier)
 
 
 def _join(principal: Principal, resolved: Resolved, candidate: Candidate) -> Proposed:
@@ -188,10 +221,39 @@ def _add_support(principal: Principal, resolved: Resolved, candidate: Candidate)
     if joined:
         proposer_add(principal, candidate)
     audiences = sorted({*candidate.audience_ids, *resolved.audience_ids})
-    flags = candidate.flags + [flag for flag in resolved.flags if flag not in candidate.flags]
+    wanted = (*resolved.flags, *_joined_flags(resolved, candidate))
+    flags = candidate.flags + [flag for flag in wanted if flag not in candidate.flags]
     changed = bool(new) or joined or audiences != sorted(candidate.audience_ids) or flags != candidate.flags
     candidate.audience_ids, candidate.flags = audiences, flags
     return changed
+
+
+def _joined_flags(resolved: Resolved, candidate: Candidate) -> list[dict[str, Any]]:
+    """What whoever joins asked for otherwise. It is not applied, and the reviewer gets to see it."""
+    proposal = resolved.proposal
+    asked: list[tuple[str, bool, str]] = [
+        (
+            "supersedes",
+            bool(resolved.targets) and set(memory_ids(resolved.targets)) != set(candidate.supersedes),
+            ", ".join(memory.label for memory in resolved.targets),
+        ),
+        (
+            "valid_from",
+            proposal.valid_from not in (None, candidate.valid_from),
+            proposal.valid_from.isoformat() if proposal.valid_from else "",
+        ),
+        ("tier", proposal.tier != candidate.tier, str(proposal.tier)),
+        ("kind", resolved.correction_kind != candidate.correction_kind, resolved.correction_kind),
+        ("reason", resolved.correction_reason != candidate.correction_reason, resolved.correction_reason),
+        (
+            "replacement",
+            resolved.has_replacement and proposal.content != candidate.content,
+            proposal.content,
+        ),
+    ]
+    return [
+        {"kind": "joined-differs", "field": field, "shown": shown[:500]} for field, differs, shown in asked if differs
+    ]
 
 
 def new_sources(
@@ -208,7 +270,7 @@ def _answer_rejected(principal: Principal, resolved: Resolved, candidate: Candid
     verdict = candidate.decision
     assert verdict is not None  # a constraint holds it  # noqa: S101
     reason = f"{verdict.reviewer_name} rejected the same statement on {verdict.created_at:%Y-%m-%d}: {verdict.reason}"
-    return Proposed(candidate, False, candidate.status, reason, Duplicate("candidate", candidate.pk))
+    return Proposed(candidate, False, CandidateStatus.REJECTED, reason, Duplicate("candidate", candidate.pk))
 
 
 def _may_reopen(resolved: Resolved, candidate: Candidate) -> bool:
@@ -228,7 +290,7 @@ def _rejections_in_a_row(candidate: Candidate) -> int:
 
 
 def _reopen_for_new_source(principal: Principal, resolved: Resolved, candidate: Candidate) -> Proposed:
-    moment = now()
+    moment, before = now(), candidate.status
     _add_support(principal, resolved, candidate)
     status, why = gate(resolved.type, candidate.confidence, principal.confidence_ceiling)
     candidate_move(candidate, status, why or "A source not seen before reopened it after a rejection.")
@@ -239,7 +301,7 @@ def _reopen_for_new_source(principal: Principal, resolved: Resolved, candidate: 
         "reopen by a new source",
         subject_kind="candidate",
         subject_id=candidate.pk,
-        before={"status": CandidateStatus.REJECTED},
+        before={"status": before},
         after={"status": status},
     )
     look_for_near(candidate)
@@ -248,11 +310,7 @@ def _reopen_for_new_source(principal: Principal, resolved: Resolved, candidate: 
 
 def _answer_approved(principal: Principal, resolved: Resolved, candidate: Candidate) -> Proposed:
     """Known already. What was replaced or retired since does not come back by being said again."""
-    memory = Memory.objects.filter(verdict__subject_id=candidate.pk).order_by("-number").first()
-    if memory is None:  # an approved report without a replacement
-        reason = "The same report was approved before."
-        return Proposed(candidate, False, candidate.status, reason, Duplicate("candidate", candidate.pk))
-    return _already_known(candidate, memory)
+    return _already_known(candidate, Memory.objects.filter(verdict__subject_id=candidate.pk).latest("number"))
 
 
 def _already_known(candidate: Candidate, memory: Memory) -> Proposed:
@@ -331,18 +389,27 @@ def effective_confidence(confidence: float | None, ceiling: float) -> float:
 def _require_room(principal: Principal) -> None:
     if not settings.FIRM_MEMORY_THROTTLE:
         return
-    rows = Candidate.objects.filter(
-        workspace=principal.workspace,
-        status__in=OPEN,
-        origin_token=principal.token,
-        origin_user=principal.user,
-    )
-    if rows[:MAX_OPEN_PER_ORIGIN].count() >= MAX_OPEN_PER_ORIGIN:
+    waiting = Candidate.objects.open().filter(origin(principal), workspace=principal.workspace)[:MAX_OPEN_PER_ORIGIN]
+    if waiting.count() < MAX_OPEN_PER_ORIGIN - _AT_THE_SAME_TIME:
+        return
+    hold_origin(principal)
+    if waiting.count() >= MAX_OPEN_PER_ORIGIN:
         raise TooMany(
             f"{MAX_OPEN_PER_ORIGIN} of your proposals are waiting for review already. Wait until some are decided, "
             "or withdraw some.",
             code="queue_full",
         )
+
+
+def origin(principal: Principal) -> Q:
+    """Candidates that this principal proposed first."""
+    return Q(origin_token=principal.token, origin_user=principal.user)
+
+
+def hold_origin(principal: Principal) -> None:
+    """Until the transaction ends, another request of this origin waits here: what counts its rows must not race."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtext('firm-memory origin'), hashtext(%s))", [principal.key])
 
 
 def evidence_add(candidate: Candidate, sources: Sequence[tuple[Source, SourceInput]]) -> None:

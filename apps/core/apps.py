@@ -14,6 +14,7 @@ class CoreConfig(AppConfig):
 
         request_finished.connect(_forget_request_id, dispatch_uid="core.request_id")
         post_migrate.connect(_create_cache_table, sender=self, dispatch_uid="core.cache_table")
+        post_migrate.connect(_ensure_schedules, sender=self, dispatch_uid="core.schedules")
 
 
 def _create_cache_table(*, using: str, **kwargs: Any) -> None:
@@ -21,6 +22,12 @@ def _create_cache_table(*, using: str, **kwargs: Any) -> None:
     from django.core.management import call_command
 
     call_command("createcachetable", database=using, verbosity=0)
+
+
+def _ensure_schedules(**kwargs: Any) -> None:
+    from apps.core.schedules import schedules_ensure
+
+    schedules_ensure()
 
 
 def _forget_request_id(**kwargs: Any) -> None:

@@ -9,6 +9,11 @@ class MemoriesConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from apps.core.schedules import register_schedule
+        from apps.memories.constraints import register
+
+        register()
+        register_schedule("memories: refresh ended", task="apps.memories.tasks.refresh_ended", minutes=1)
         post_migrate.connect(_ensure_pool, sender=self, dispatch_uid="memories.pool")
 
 

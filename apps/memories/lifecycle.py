@@ -160,8 +160,8 @@ def edges_void(edges: Iterable[Supersession], *, verdict: Verdict, at: datetime,
     """Take back the edges that an approval made, and recompute what they had closed."""
     rows = list(edges)
     Supersession.objects.filter(pk__in=[edge.pk for edge in rows]).update(voided_by=verdict)
-    olds = Memory.objects.select_for_update().select_related("type").filter(pk__in={edge.old_id for edge in rows})
-    memories_refresh(list(olds), at=at, disputed=disputed)
+    olds = Memory.objects.filter(pk__in={edge.old_id for edge in rows}).select_related("type")
+    memories_refresh(list(olds.select_for_update(of=("self",)).order_by("pk")), at=at, disputed=disputed)
 
 
 def memories_refresh(memories: Sequence[Memory], *, at: datetime, disputed: frozenset[UUID] | None = None) -> None:

@@ -18,6 +18,7 @@ from django.db.models.functions import Length, Now
 
 from apps.accounts.models import ApiToken, Workspace
 from apps.core.triggers import append_only, no_delete, raise_violation, read_only_except, same_workspace
+from apps.scopes.scope import Scope
 from apps.sources.models import Source, inherits_audience
 from apps.taxonomy.models import MemoryType
 
@@ -293,7 +294,8 @@ class Memory(models.Model):
                 END IF;
                 RETURN NULL;""",
             ),
-            # Deferred, because the candidate is closed after its memory is written.
+            # What is remembered was approved, word for word. Deferred, because an approval has several parts; one
+            # that is undone in the same transaction was an approval all the same.
             pgtrigger.Trigger(
                 name="memory_was_approved",
                 operation=pgtrigger.Insert,
@@ -304,7 +306,16 @@ class Memory(models.Model):
                     SELECT 1 FROM memories_verdict v
                     JOIN candidates_candidate c ON c.id = v.subject_id AND c.workspace_id = v.workspace_id
                     WHERE v.id = NEW.verdict_id AND v.action = 'approve' AND v.subject_kind = 'candidate'
-                      AND c.status = 'approved' AND c.decision_id = v.id
+                      AND (c.corrects_id IS NULL OR c.has_replacement)
+                      AND (
+                        c.status = 'approved' AND c.decision_id = v.id
+                        AND NEW.content = coalesce(v.after ->> 'content', c.content)
+                        OR EXISTS (
+                            SELECT 1 FROM memories_verdict undone
+                            WHERE undone.subject_id = c.id AND undone.action = 'reopen'
+                              AND undone.created_at >= v.created_at
+                        )
+                      )
                 ) THEN
                     {raise_violation("memory % lacks an approving verdict", "NEW.id", constraint="memory_was_approved")}
                 END IF;
@@ -328,6 +339,10 @@ class Memory(models.Model):
     @property
     def label(self) -> str:
         return f"M-{self.number}"
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.firm, tuple(sorted(self.domain_ids)), tuple(sorted(self.repo_ids)))
 
 
 class MemoryCounter(models.Model):

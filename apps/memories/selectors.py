@@ -12,7 +12,7 @@ from django.db import connection
 
 from apps.accounts.principal import Principal
 from apps.core.errors import NotFound
-from apps.memories.models import Memory, MemoryEvidence, MemoryQuerySet
+from apps.memories.models import Memory, MemoryEvidence, MemoryQuerySet, SubjectKind
 from apps.memories.verdicts import verdict_shown, verdicts_of
 from apps.scopes.models import Repository
 from apps.scopes.selectors import domain_slugs, repository_slugs
@@ -60,10 +60,12 @@ def memory_for(principal: Principal, reference: str | UUID, *, lock: bool = Fals
     """Raises ``NotFound`` alike for what does not exist, belongs to another workspace, or may not be seen."""
     key = _key(str(reference))
     rows = memories_visible(principal).select_related("type__category", "verdict")
-    rows = rows.filter(number=key) if isinstance(key, int) else rows.filter(pk=key)
     if lock:
         rows = rows.select_for_update(of=("self",))
-    memory: Memory | None = rows.first() if key is not None else None
+    memory: Memory | None = None
+    if key is not None:
+        rows = rows.filter(number=key) if isinstance(key, int) else rows.filter(pk=key)
+        memory = rows.first()
     if memory is None:
         raise NotFound("There is no such memory.")
     return memory
@@ -137,12 +139,18 @@ def _moment(value: Any) -> str | None:
 
 
 def memory_shown(principal: Principal, memory: Memory) -> dict[str, Any]:
-    """One memory in full: with its chain and every verdict on it and on the candidate it came from."""
+    """One memory in full: with its chain and every verdict on it and on the candidate it came from.
+
+    What the candidate said in its other versions, perhaps in one that is open again, is for reviewers alone.
+    """
     (shown,) = memories_shown(principal, [memory])
     verdicts = verdicts_of(memory.verdict.subject_id) + verdicts_of(memory.pk)
     return shown | {
         "chain": [chain_entry(row) for row in chain_of(principal, memory)],
-        "verdicts": [verdict_shown(row) for row in sorted(verdicts, key=lambda row: row.created_at)],
+        "verdicts": [
+            verdict_shown(row, in_full=principal.can_review or row.subject_kind == SubjectKind.MEMORY)
+            for row in sorted(verdicts, key=lambda row: row.created_at)
+        ],
     }
 
 

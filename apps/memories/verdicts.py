@@ -51,14 +51,15 @@ def latest_decision(subject_id: UUID) -> Verdict | None:
     return Verdict.objects.filter(subject_id=subject_id).order_by("-created_at").first()
 
 
-def verdict_shown(verdict: Verdict) -> dict[str, Any]:
+def verdict_shown(verdict: Verdict, *, in_full: bool = True) -> dict[str, Any]:
+    """As answers carry it. Only in full does it hold the wordings before and after, which nobody may have approved."""
     return {
         "id": str(verdict.pk),
         "action": verdict.action,
         "reviewer": verdict.reviewer_name,
         "reason": verdict.reason,
-        "before": verdict.before,
-        "after": verdict.after,
+        "before": verdict.before if in_full else {},
+        "after": verdict.after if in_full else {},
         "via": verdict.via,
         "second_person": verdict.second_person,
         "batch": str(verdict.batch_id) if verdict.batch_id else None,

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from apps.accounts.models import Workspace
 from apps.core.errors import Invalid
+from apps.core.screening import quotable
 from apps.taxonomy.models import MemoryType
 
 
@@ -10,13 +13,20 @@ def memory_types(workspace: Workspace) -> list[MemoryType]:
     return list(MemoryType.objects.filter(workspace=workspace).select_related("category"))
 
 
-def find_types(workspace: Workspace, values: list[str], *, field: str, active_only: bool) -> list[MemoryType]:
+def find_types(
+    workspace: Workspace,
+    values: list[str],
+    *,
+    field: str,
+    active_only: bool,
+    known: Sequence[MemoryType] | None = None,
+) -> list[MemoryType]:
     """Resolve names or wire slugs, whatever their case, with spaces around them allowed.
 
     Raises ``Invalid`` naming ``field`` and listing what may be used. A search may name a retired type, a
-    proposal may not.
+    proposal may not. ``known`` are the workspace's types where the caller has them already.
     """
-    known = memory_types(workspace)
+    known = memory_types(workspace) if known is None else known
     by_spelling = {spelling.lower(): row for row in known for spelling in (row.slug, row.name)}
     usable = [row for row in known if row.is_active or not active_only]
     found = []
@@ -24,7 +34,7 @@ def find_types(workspace: Workspace, values: list[str], *, field: str, active_on
         row = by_spelling.get(value.strip().lower())
         if row is None or row not in usable:
             listed = ", ".join(choice.slug for choice in usable)
-            shown = value.strip()[:60]
+            shown = quotable(value)
             why = "is retired and takes no new memories" if row else "is not a type"
             raise Invalid.field(field, f"“{shown}” {why}. Use one of: {listed}.", code="unknown_type")
         found.append(row)
