@@ -77,10 +77,13 @@ def read_records(path: Path, *, only_set: str | None = None) -> Iterator[Record 
                 yield Refused(line, str(row.get("id") or row.get("_id") or "")[:200], str(problem))
 
 
-def read_edges(path: Path) -> Iterator[Edge | Refused]:
+def read_edges(path: Path, *, only_set: str | None = None) -> Iterator[Edge | Refused]:
+    """Stream the claims; of those that say which set they belong to, only the one asked for."""
     for line, row in _rows(path):
         if isinstance(row, Refused):
             yield row
+            continue
+        if only_set is not None and row.get("set", only_set) != only_set:
             continue
         try:
             yield _edge(line, row)

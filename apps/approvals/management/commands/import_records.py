@@ -44,7 +44,7 @@ class Command(BaseCommand):
             importer = Importer(_reviewer(options["workspace"], options["reviewer"]))
             self._import(importer, options["file"], options["only_set"])
             if options["edges"]:
-                importer.link(read_edges(options["edges"]))
+                importer.link(read_edges(options["edges"], only_set=options["only_set"]))
         except DomainError as error:
             raise CommandError(error.detail) from None
         except ProviderError as error:
