@@ -14,6 +14,9 @@ api = [
 ]
 pages = [
     path("", include("apps.accounts.urls")),
+    path("", include("apps.approvals.urls")),
+    path("", include("apps.candidates.urls")),
+    path("", include("apps.retrieval.urls")),
 ]
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),

@@ -81,12 +81,12 @@ class _Counted(Subquery):
 
 def counts_by_status(principal: Principal, rows: CandidateQuerySet) -> dict[str, int]:
     """How many of ``rows`` are in each status, in one query. None is counted further than ``MAX_COUNTED`` + 1."""
-    counted = {
-        status: _Counted(rows.filter(status=status).order_by().values("pk")[: MAX_COUNTED + 1])
+    counted = [
+        _Counted(rows.filter(status=status).order_by().values("pk")[: MAX_COUNTED + 1])
         for status in CandidateStatus.values
-    }
-    found = Workspace.objects.filter(pk=principal.workspace.pk).values(**counted).get()
-    return {status: count or 0 for status, count in found.items()}
+    ]
+    found = Workspace.objects.filter(pk=principal.workspace.pk).values_list(*counted).get()
+    return {status: count or 0 for status, count in zip(CandidateStatus.values, found, strict=True)}
 
 
 def _narrow(rows: CandidateQuerySet, asked: QueueFilter) -> CandidateQuerySet:

@@ -1,0 +1,182 @@
+"""What reviewers send: the queue's filter and their decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.http import QueryDict
+
+from apps.approvals.amendments import Amendment
+from apps.approvals.bulk import Item
+from apps.candidates.models import CandidateStatus
+from apps.candidates.proposal import ScopeInput
+from apps.candidates.selectors import QueueFilter
+from apps.core.errors import Malformed
+from apps.core.forms import Day, Lines, Names, PageForm, Share, Text, choices
+from apps.core.screening import HIDDEN_CHARACTERS, INSTRUCTIONS
+from apps.taxonomy.models import MemoryType
+
+MAX_AGE = 36_500
+MAX_VERSION = 2_147_483_647
+
+FLAGS = {
+    HIDDEN_CHARACTERS: "Hidden characters",
+    INSTRUCTIONS: "Speaks to its reader",
+    "new-repository": "New repository",
+    "new-domain": "New domain",
+    "target-not-in-force": "Target not in force",
+    "source-differs": "Source differs",
+}
+
+
+class QueueFilterForm(PageForm):
+    """The filter in the address. A parameter that is not known here is refused, not passed over."""
+
+    q = Text(label="Words", help_text="Every word has to occur.", max_length=8_000)
+    type = Text(label="Type", widget=forms.Select)
+    repo = Text(label="Repository")
+    domain = Text(label="Domain")
+    origin = Text(label="Origin", help_text="A name, or one of agent, bot, person.")
+    age = forms.IntegerField(
+        label="Waiting for at least (days)",
+        required=False,
+        min_value=0,
+        max_value=MAX_AGE,
+        widget=forms.NumberInput(attrs={"inputmode": "numeric"}),
+        error_messages={"invalid": "Give a whole number of days, such as 7."},
+    )
+    confidence = Share(label="Confidence of at least", min_value=0, max_value=1)
+    flag = forms.ChoiceField(label="Flag", required=False, choices=choices(FLAGS.items(), empty="Any"))
+    status = forms.ChoiceField(
+        label="Status",
+        required=False,
+        choices=choices(CandidateStatus.choices, empty=""),
+        widget=forms.HiddenInput,
+    )
+
+    NOT_FILTERS = frozenset({"cursor"})
+
+    def __init__(self, data: QueryDict, *, types: Sequence[MemoryType]) -> None:
+        super().__init__(_with_slug(data, types), auto_id="filter-%s")
+        self.fields["type"].widget.choices = choices(
+            ((row.slug, row.slug.replace("_", " ")) for row in types), empty="Any"
+        )
+        for name in ("flag", "status"):
+            known = [value for value, _ in self.fields[name].choices if value]  # type: ignore[attr-defined]
+            message = f"“%(value)s” is not a {name}. Use one of: {', '.join(known)}."
+            self.fields[name].error_messages["invalid_choice"] = message
+
+    def clean(self) -> dict[str, Any]:
+        unknown = sorted(set(self.data) - set(self.fields) - self.NOT_FILTERS)
+        if unknown:
+            named = ", ".join(f"“{name[:40]}”" for name in unknown[:5])
+            known = ", ".join(self.fields)
+            self.add_error(None, f"The queue cannot be filtered by {named}. It can by: {known}.")
+        return self.cleaned_data
+
+    def asked(self) -> QueueFilter:
+        """``None`` for whatever was left empty; call it on a valid form."""
+        return QueueFilter(**{name: value for name, value in self.cleaned_data.items() if value not in ("", None)})
+
+    @property
+    def narrows(self) -> bool:
+        """Whether it asks for anything beyond a status."""
+        return any(self.data.get(name, "").strip() for name in self.fields if name != "status")
+
+    @property
+    def narrows_in_detail(self) -> bool:
+        return any(self.data.get(name, "").strip() for name in ("origin", "age", "confidence", "flag"))
+
+
+def _with_slug(data: QueryDict, types: Iterable[MemoryType]) -> QueryDict:
+    """Either spelling of a type shows as selected."""
+    slug = {row.name.lower(): row.slug for row in types}.get(data.get("type", "").strip().lower())
+    if slug is None:
+        return data
+    data = data.copy()
+    data["type"] = slug
+    return data
+
+
+class VersionField(forms.IntegerField):
+    def __init__(self) -> None:
+        missing = "This form does not say which version of the candidate it is about. Open the candidate again."
+        super().__init__(
+            min_value=1,
+            max_value=MAX_VERSION,
+            widget=forms.HiddenInput,
+            error_messages={"required": missing, "invalid": missing},
+        )
+
+
+class ApproveForm(PageForm):
+    """Approve as it is, or with what was changed. A field that is not sent stays as it was proposed."""
+
+    FIELD_OF = {"scope": "firm", "scope.domains": "domains", "scope.repos": "repos", "note": "reason"}
+    SCOPE = frozenset({"firm", "domains", "repos"})
+
+    version = VersionField()
+    content = Text(label="Statement", rows=9)
+    type = Text(label="Type", widget=forms.Select)
+    firm = forms.BooleanField(label="It holds for the whole firm", required=False)
+    domains = Lines(label="Domains", help_text="One a line.")
+    repos = Lines(label="Repositories", help_text="One a line.")
+    confidence = Share(label="Confidence", help_text="From 0 to 1.")
+    valid_from = Day(label="Valid from")
+    supersedes = Names(label="Replaces", help_text="Numbers of memories, such as M-12.")
+    reason = Text(label="Note", rows=2, help_text="Kept with the verdict. May stay empty.")
+
+    def __init__(
+        self, data: QueryDict | None = None, *, initial: Mapping[str, Any], types: Sequence[MemoryType]
+    ) -> None:
+        super().__init__(data, initial=dict(initial), auto_id="approve-%s")
+        live = [(row.slug, row.slug.replace("_", " ")) for row in types if row.is_active]
+        if not initial.get("type"):
+            live.insert(0, ("", "Choose a type"))
+        self.fields["type"].widget.choices = live
+
+    def amendment(self) -> Amendment:
+        sent = {name for name in self.fields if self.add_prefix(name) in self.data}
+        changed = set(self.changed_data)
+        alone = (sent & changed) - self.SCOPE - {"version", "reason"}
+        values = {name: self.cleaned_data[name] for name in alone}
+        if sent & self.SCOPE and (scope := self._scope(sent)) != self._scope(set()):
+            values["scope"] = scope
+        return Amendment(values)
+
+    def _scope(self, sent: set[str]) -> ScopeInput:
+        """As sent; what was not sent as proposed. An empty checkbox is sent by not being there."""
+        meant = sent | ({"firm"} if {"domains", "repos"} <= sent else set())
+        values = {name: (self.cleaned_data if name in meant else self.initial)[name] for name in self.SCOPE}
+        return ScopeInput(firm=values["firm"], domains=values["domains"], repos=values["repos"])
+
+    @property
+    def amends(self) -> bool:
+        """Whether the part with the fields should be open: something in it was changed or complained about."""
+        return self.is_bound and bool((set(self.changed_data) | set(self.errors)) - {"version"})
+
+
+class DecideForm(PageForm):
+    """Reject or reopen."""
+
+    version = VersionField()
+    reason = Text(label="Reason", rows=3)
+
+
+def bulk_items(posted: QueryDict) -> list[Item]:
+    """The ticked rows, each as ``id:version``."""
+    return [_item(value) for value in posted.getlist("item")]
+
+
+def _item(value: str) -> Item:
+    candidate_id, _, version = value.partition(":")
+    try:
+        item = Item(UUID(candidate_id), int(version))
+    except ValueError:
+        raise Malformed(f"“{value[:60]}” is not a candidate and its version. Send the form of the queue.") from None
+    if not 1 <= item.version <= MAX_VERSION:
+        raise Malformed("A version is a whole number from 1. Send the form of the queue.")
+    return item

@@ -1,0 +1,261 @@
+"""What reviewers look at: the rows of the queue, and everything that a decision about one candidate needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db.models import BigIntegerField, Q, Value
+
+from apps.accounts.principal import Principal
+from apps.approvals import policy
+from apps.approvals.claims import claimant, unclaimed
+from apps.candidates.access import candidates_visible, is_proposer
+from apps.candidates.models import Candidate, CandidateQuerySet, CandidateStatus, Proposer
+from apps.candidates.selectors import (
+    QueueFilter,
+    candidates_shown,
+    counts_by_status,
+    own_candidates,
+    queue,
+)
+from apps.candidates.services import effective_confidence
+from apps.core.clock import now
+from apps.core.errors import Forbidden
+from apps.memories.history import Entry, history_of, labels_of
+from apps.memories.models import Memory, MemoryQuerySet, MemoryStatus, Supersession
+from apps.memories.selectors import memories_visible, scopes_shown
+from apps.memories.verdicts import verdicts_of
+
+RECENT = 8
+
+
+# --- the queue ----------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueRow:
+    candidate: Candidate
+    scope: dict[str, Any]
+    near: int
+    supersedes: tuple[str, ...]
+    corrects: str | None
+    claimed_by: str | None
+
+    @property
+    def value(self) -> str:
+        """What the box in front of it stands for."""
+        return f"{self.candidate.pk}:{self.candidate.version}"
+
+    @property
+    def flags(self) -> dict[str, int]:
+        """How many there are of each kind."""
+        counted: dict[str, int] = {}
+        for flag in self.candidate.flags:
+            counted[flag["kind"]] = counted.get(flag["kind"], 0) + 1
+        return counted
+
+
+def queue_rows(principal: Principal, candidates: Sequence[Candidate]) -> list[QueueRow]:
+    """Three queries, however many rows there are."""
+    scopes = scopes_shown(candidates)
+    labels = _labels(principal, candidates)
+    return [
+        QueueRow(
+            candidate=row,
+            scope=scopes[row.pk],
+            near=sum(UUID(entry["id"]) in labels for entry in row.near),
+            supersedes=tuple(labels[pk] for pk in row.supersedes if pk in labels),
+            corrects=labels.get(row.corrects_id) if row.corrects_id else None,
+            claimed_by=claimant(principal, row),
+        )
+        for row in candidates
+    ]
+
+
+def _labels(principal: Principal, candidates: Iterable[Candidate]) -> dict[UUID, str]:
+    """Everything the rows point to that this reader may see: memories by number, candidates by nothing."""
+    memories: set[UUID] = set()
+    others: set[UUID] = set()
+    for row in candidates:
+        memories.update(row.supersedes)
+        memories.update({row.corrects_id} if row.corrects_id else ())
+        for entry in row.near:
+            (memories if entry["what"] == "memory" else others).add(UUID(entry["id"]))
+    if not memories and not others:
+        return {}
+    numbers = memories_visible(principal).filter(pk__in=memories).order_by().values_list("pk", "number")
+    none = Value(0, output_field=BigIntegerField())
+    found = numbers.union(
+        candidates_visible(principal).filter(pk__in=others).order_by().values_list("pk", none), all=True
+    )
+    return {pk: f"M-{number}" if number else "" for pk, number in found}
+
+
+def next_to_review(principal: Principal, asked: QueueFilter, after: Candidate) -> Candidate | None:
+    """The one to open after a decision: the next in the queue, else the first, and one nobody looks at if there is."""
+    rows = queue(principal, asked).exclude(pk=after.pk).order_by("created_at", "id")
+    later = Q(created_at__gt=after.created_at) | Q(created_at=after.created_at, pk__gt=after.pk)
+    free = rows.filter(unclaimed(principal))
+    found: Candidate | None = free.filter(later).first() or free.first() or rows.first()
+    return found
+
+
+# --- one candidate ------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A memory that an approval would replace, and what has replaced it already, if something has."""
+
+    memory: Memory
+    successor: Memory | None
+
+    @property
+    def in_force(self) -> bool:
+        return self.memory.status in (MemoryStatus.ACTIVE, MemoryStatus.DISPUTED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    """``objection`` says why this reviewer cannot approve it; ``alone`` that nobody else would have to."""
+
+    candidate: Candidate
+    shown: dict[str, Any]
+    proposers: list[Proposer]
+    targets: list[Target]
+    hidden_targets: int
+    corrected: Memory | None
+    memory: Memory | None
+    history: list[Entry]
+    claimed_by: str | None
+    objection: str
+    alone: bool
+    mine: bool
+    initial: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def near(self) -> list[dict[str, Any]]:
+        """What is near it besides what it is about anyway, which is shown by itself."""
+        about = {str(pk) for pk in self.candidate.supersedes} | {str(self.candidate.corrects_id)}
+        return [entry for entry in self.shown["near"] if entry["id"] not in about]
+
+    @property
+    def replaced(self) -> list[str]:
+        return [target.memory.label for target in self.targets]
+
+    @property
+    def is_bare_report(self) -> bool:
+        """A report that brings no wording of its own: approving it retires the memory."""
+        return self.candidate.corrects_id is not None and not self.candidate.has_replacement
+
+    @property
+    def last(self) -> Entry | None:
+        return self.history[-1] if self.history else None
+
+    def since(self, version: int | None) -> list[Entry]:
+        """What was done to it since somebody looked at this version."""
+        return [entry for entry in self.history if version is None or (entry.version or 0) >= version]
+
+
+def sheet(principal: Principal, candidate: Candidate) -> Sheet:
+    (shown,) = candidates_shown(principal, [candidate], with_verdicts=False)
+    visible = labels_of(principal, {*candidate.supersedes, *([candidate.corrects_id] if candidate.corrects_id else [])})
+    targets = _targets([visible[pk] for pk in candidate.supersedes if pk in visible])
+    mine, objection = _objection(principal, candidate)
+    return Sheet(
+        candidate=candidate,
+        shown=shown,
+        proposers=list(candidate.proposers.select_related("token")),
+        targets=targets,
+        hidden_targets=len(candidate.supersedes) - len(targets),
+        corrected=visible.get(candidate.corrects_id) if candidate.corrects_id else None,
+        memory=_memory_of(principal, candidate),
+        history=history_of(principal, verdicts_of(candidate.pk)),
+        claimed_by=claimant(principal, candidate),
+        objection=objection,
+        alone=mine and not objection,
+        mine=mine,
+        initial=_initial(candidate, shown, targets),
+    )
+
+
+def _targets(memories: Sequence[Memory]) -> list[Target]:
+    if not memories:
+        return []
+    edges = Supersession.objects.live().full().filter(old__in=memories).select_related("new")
+    successors = {edge.old_id: edge.new for edge in edges}
+    return [Target(memory=memory, successor=successors.get(memory.pk)) for memory in memories]
+
+
+def _objection(principal: Principal, candidate: Candidate) -> tuple[bool, str]:
+    if not is_proposer(principal, candidate):
+        return False, ""
+    try:
+        policy.second_person(principal, candidate)
+    except Forbidden as refusal:
+        return True, refusal.detail
+    return True, ""
+
+
+def _memory_of(principal: Principal, candidate: Candidate) -> Memory | None:
+    """The memory that its approval made; for a report without a wording, the one it retired."""
+    if candidate.status != CandidateStatus.APPROVED:
+        return None
+    made: Memory | None = memories_visible(principal).filter(verdict=candidate.decision_id).first()
+    if made is not None or candidate.corrects_id is None:
+        return made
+    retired: Memory | None = memories_visible(principal).filter(pk=candidate.corrects_id).first()
+    return retired
+
+
+def _initial(candidate: Candidate, shown: dict[str, Any], targets: Sequence[Target]) -> dict[str, Any]:
+    """What an approval would let in as it stands; what differs from it is the amendment."""
+    confidence = candidate.confidence
+    if confidence is not None and candidate.origin_token is not None:
+        confidence = effective_confidence(confidence, candidate.origin_token.confidence_ceiling)
+    return {
+        "version": candidate.version,
+        "content": candidate.content,
+        "type": candidate.type.slug if candidate.type.is_active else "",
+        "firm": shown["scope"]["firm"],
+        "domains": tuple(shown["scope"]["domains"]),
+        "repos": tuple(shown["scope"]["repos"]),
+        "confidence": confidence,
+        "valid_from": candidate.valid_from,
+        "supersedes": tuple(target.memory.label for target in targets),
+    }
+
+
+# --- home ---------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """What waits for a reviewer. ``oldest`` is the pending one that has waited longest."""
+
+    pending: int
+    quarantined: int
+    reports: int
+    oldest: Candidate | None
+
+
+def waiting(principal: Principal) -> Waiting:
+    rows = candidates_visible(principal)
+    counts = counts_by_status(principal, rows)
+    pending: CandidateQuerySet = rows.pending()
+    return Waiting(
+        pending=counts[CandidateStatus.PENDING],
+        quarantined=counts[CandidateStatus.QUARANTINED],
+        reports=pending.filter(corrects__isnull=False).count(),
+        oldest=pending.order_by("created_at", "id").first(),
+    )
+
+
+def learned_lately(principal: Principal) -> tuple[list[Memory], int]:
+    """The newest memories in force, and how many were added within a week."""
+    rows: MemoryQuerySet = memories_visible(principal)
+    in_force = rows.filter(status__in=(MemoryStatus.ACTIVE, MemoryStatus.DISPUTED)).select_related("type")
+    newest = list(in_force.order_by("-number")[:RECENT])
+    return newest, rows.filter(recorded_at__gte=now() - timedelta(days=7)).count()
+
+
+def proposed_lately(principal: Principal) -> list[Candidate]:
+    return list(own_candidates(principal).select_related("type", "decision")[:RECENT])

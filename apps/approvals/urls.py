@@ -1,0 +1,17 @@
+from django.urls import path
+
+from apps.approvals import views
+
+app_name = "approvals"
+
+urlpatterns = [
+    path("", views.home, name="home"),
+    path("review/", views.queue, name="queue"),
+    path("review/bulk/", views.bulk, name="candidates-bulk"),
+    path("review/<uuid:candidate_id>/", views.candidate, name="candidate"),
+    path("review/<uuid:candidate_id>/approve/", views.approve, name="candidate-approve"),
+    path("review/<uuid:candidate_id>/reject/", views.reject, name="candidate-reject"),
+    path("review/<uuid:candidate_id>/reopen/", views.reopen, name="candidate-reopen"),
+    path("memories/<str:reference>/retire/", views.retire, name="memory-retire"),
+    path("memories/<str:reference>/restore/", views.restore, name="memory-restore"),
+]

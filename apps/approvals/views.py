@@ -1,0 +1,378 @@
+"""The review pages: the queue, one candidate, the decisions, and the page one comes home to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpResponse, HttpResponseBase, QueryDict
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_POST, require_safe
+
+from apps.accounts.models import Role
+from apps.accounts.pages import PageRequest, page
+from apps.approvals import policy, services
+from apps.approvals.bulk import Outcome, candidates_decide
+from apps.approvals.claims import candidate_claim
+from apps.approvals.forms import FLAGS, ApproveForm, DecideForm, QueueFilterForm, bulk_items
+from apps.approvals.selectors import (
+    Sheet,
+    learned_lately,
+    next_to_review,
+    proposed_lately,
+    queue_rows,
+    sheet,
+    waiting,
+)
+from apps.candidates.access import candidate_for, candidates_visible
+from apps.candidates.models import OPEN, Candidate, CandidateStatus
+from apps.candidates.opened import opened_record
+from apps.candidates.selectors import QueueFilter, counts_by_status, in_any_status
+from apps.core.errors import Conflict, DomainError, Invalid, Malformed, Unavailable
+from apps.core.pagination import Page, page_of
+from apps.core.redirects import SeeOther
+from apps.memories.history import Entry
+from apps.memories.models import Action, Memory
+from apps.memories.selectors import memory_for, scopes_shown
+from apps.retrieval.forms import ReasonForm
+from apps.retrieval.views import memory_page
+from apps.scopes.models import Domain
+from apps.scopes.selectors import find_repository
+from apps.taxonomy.selectors import memory_types
+
+ROWS = 25
+_PAST = {Action.APPROVE: "approved", Action.REJECT: "rejected"}
+
+
+@require_safe
+@page()
+def home(request: PageRequest) -> HttpResponseBase:
+    principal = request.principal
+    learned, this_week = learned_lately(principal)
+    context = {
+        "waiting": waiting(principal) if principal.can_review else None,
+        "learned": learned,
+        "learned_scopes": scopes_shown(learned),
+        "this_week": this_week,
+        "proposed": proposed_lately(principal),
+    }
+    return render(request, "review/home.html", context)
+
+
+# --- the queue ----------------------------------------------------------------------------------------------
+@require_safe
+@page(Role.REVIEWER, to="review candidates")
+def queue(request: PageRequest) -> HttpResponseBase:
+    return _queue_page(request)
+
+
+def _queue_page(
+    request: PageRequest, *, refusal: DomainError | None = None, ticked: frozenset[str] = frozenset(), reason: str = ""
+) -> HttpResponse:
+    principal = request.principal
+    types = memory_types(principal.workspace)
+    form = QueueFilterForm(request.GET, types=types)
+    context: dict[str, Any] = {
+        "form": form,
+        "filters": carried(request.GET),
+        "flag_names": FLAGS,
+        "refusal": refusal,
+        "ticked": ticked,
+        "reason": reason,
+        "statuses": CandidateStatus.choices,
+        "status": CandidateStatus.PENDING.value,
+    }
+    status = refusal.status if refusal else 200
+    if form.is_valid():
+        try:
+            context |= _queue_rows(request, form, types)
+        except Invalid as error:
+            form.add_refusal(error)
+    if form.errors:
+        status = 422
+    return render(request, "review/queue.html", context, status=status)
+
+
+def _queue_rows(request: PageRequest, form: QueueFilterForm, types: list[Any]) -> dict[str, Any]:
+    principal, asked = request.principal, form.asked()
+    status = asked.status or CandidateStatus.PENDING.value
+    matching = in_any_status(principal, asked, types=types)
+    rows = matching.filter(status=status).select_related("type", "origin_token", "claimed_by")
+    # What is open is worked off from the oldest; of what was decided the newest is of interest.
+    order = ("created_at", "id") if status in OPEN else ("-created_at", "-id")
+    found: Page[Candidate] = page_of(rows, order=order, limit=ROWS, cursor=request.GET.get("cursor"), request=request)
+    return {
+        "rows": queue_rows(principal, found.rows),
+        "counts": counts_by_status(principal, matching),
+        "next": found.next,
+        "previous": found.previous,
+        "status": status,
+        "decidable": status in OPEN,
+        "unknown": _unknown_names(principal.workspace, asked) if not found.rows else (),
+    }
+
+
+def _unknown_names(workspace: Any, asked: QueueFilter) -> list[str]:
+    """Why nothing is found, where the reason is a name that nobody has used here."""
+    sentences = []
+    if asked.repo is not None and find_repository(workspace, asked.repo) is None:
+        sentences.append(f"There is no repository “{asked.repo[:80]}” here.")
+    if asked.domain is not None and not Domain.objects.filter(workspace=workspace, slug=asked.domain).exists():
+        sentences.append(f"There is no domain “{asked.domain[:80]}” here.")
+    return sentences
+
+
+def carried(parameters: QueryDict) -> str:
+    """The filter as it goes from page to page: without a position in the list, and without empty values."""
+    kept = QueryDict(mutable=True)
+    for name, values in parameters.lists():
+        if name in QueueFilterForm.base_fields and values[-1].strip():
+            kept[name] = values[-1]
+    return kept.urlencode()
+
+
+@require_POST
+@page(to="decide about candidates")
+def bulk(request: PageRequest) -> HttpResponseBase:
+    principal, reason = request.principal, request.POST.get("reason", "").replace("\r\n", "\n")
+    policy.require_reviewer(principal, to="decide about candidates", subject_kind="candidate", subject_id="bulk")
+    action = _bulk_action(request.POST.get("action", ""))
+    items = bulk_items(request.POST)
+    if not items:
+        return _queue_page(request, refusal=Invalid("Tick at least one candidate first."), reason=reason)
+    try:
+        batch, outcomes = candidates_decide(principal=principal, action=action, items=items, reason=reason)
+    except Invalid as refusal:
+        ticked = frozenset(f"{item.id}:{item.version}" for item in items)
+        return _queue_page(request, refusal=refusal, ticked=ticked, reason=reason)
+    return render(request, "review/bulk.html", _bulk_result(request, action, batch, outcomes, reason))
+
+
+def _bulk_action(value: str) -> Action:
+    if value not in (Action.APPROVE, Action.REJECT):
+        raise Malformed("Use the action approve or reject.")
+    return Action(value)
+
+
+def _bulk_result(
+    request: PageRequest, action: Action, batch: UUID, outcomes: list[Outcome], reason: str
+) -> dict[str, Any]:
+    ids = [outcome.id for outcome in outcomes]
+    rows = candidates_visible(request.principal).filter(pk__in=ids).select_related("type")
+    candidates = {row.pk: row for row in rows}
+    done = sum(outcome.outcome == "done" for outcome in outcomes)
+    return {
+        "results": [(outcome, candidates.get(outcome.id)) for outcome in outcomes],
+        "done": done,
+        "failed": len(outcomes) - done,
+        "past": _PAST[action],
+        "batch": batch,
+        "reason": reason,
+        "filters": carried(request.GET),
+    }
+
+
+# --- one candidate ------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clash:
+    """Why a decision came to nothing, for the page that offers it again."""
+
+    title: str
+    detail: str
+    decided: Entry | None = None
+    since: list[Entry] = field(default_factory=list)
+    seen_version: int | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@require_safe
+@page(Role.REVIEWER, to="review candidates")
+def candidate(request: PageRequest, candidate_id: UUID) -> HttpResponseBase:
+    principal = request.principal
+    row = candidate_for(principal, candidate_id)
+    opened_record(principal, row)
+    if request.method == "GET":
+        candidate_claim(principal=principal, candidate=row)
+    return _candidate_page(request, row)
+
+
+def _candidate_page(
+    request: PageRequest,
+    row: Candidate,
+    *,
+    forms: dict[str, ApproveForm | DecideForm] | None = None,
+    refusal: DomainError | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    """``forms`` holds what was sent and came to nothing, by action; the other forms are blank."""
+    page_sheet = sheet(request.principal, row)
+    sent = forms or {}
+    context = {
+        "sheet": page_sheet,
+        "candidate": row,
+        "shown": page_sheet.shown,
+        "filters": carried(request.GET),
+        "flag_names": FLAGS,
+        "clash": _clash(page_sheet, refusal, sent) if refusal else None,
+        "approve": sent.get("approve") or _approve_form(request, page_sheet),
+        "reject": sent.get("reject") or DecideForm(initial=page_sheet.initial, auto_id="reject-%s"),
+        "reopen": sent.get("reopen") or DecideForm(initial=page_sheet.initial, auto_id="reopen-%s"),
+        "sent": sent,
+    }
+    return render(request, "review/candidate.html", context, status=refusal.status if refusal else status)
+
+
+def _approve_form(request: PageRequest, page_sheet: Sheet, data: QueryDict | None = None) -> ApproveForm:
+    return ApproveForm(data, initial=page_sheet.initial, types=memory_types(request.principal.workspace))
+
+
+def _clash(page_sheet: Sheet, refusal: DomainError, sent: dict[str, ApproveForm | DecideForm]) -> Clash:
+    """Whoever sent the form is told what happened meanwhile and sends it again for the version there is now."""
+    seen = next((form.cleaned_data.get("version") for form in sent.values() if form.is_valid()), None)
+    for form in sent.values():
+        _renew_version(form, page_sheet.candidate.version)
+    last = page_sheet.last
+    if refusal.code == "already_decided" and last is not None and not page_sheet.candidate.is_open:
+        return Clash(title="Somebody was faster", detail="", decided=last, seen_version=seen)
+    if refusal.code == "stale":
+        since = page_sheet.since(seen)
+        return Clash(title="It has changed", detail=refusal.detail, since=since, seen_version=seen)
+    titles = {"already_known": "This is known already", "target_not_in_force": "What it replaces has moved on"}
+    title = titles.get(refusal.code, "It is still open" if isinstance(refusal, Unavailable) else "It cannot be done")
+    return Clash(title=title, detail=refusal.detail, extra=refusal.extra, seen_version=seen)
+
+
+def _renew_version(form: ApproveForm | DecideForm, version: int) -> None:
+    form.data = {**form.data.dict(), "version": str(version)} if isinstance(form.data, QueryDict) else form.data
+
+
+@require_POST
+@page(to="approve a candidate")
+def approve(request: PageRequest, candidate_id: UUID) -> HttpResponseBase:
+    row = _to_decide(request, candidate_id, Action.APPROVE)
+    form = _approve_form(request, sheet(request.principal, row), request.POST)
+    if not form.is_valid():
+        return _candidate_page(request, row, forms={"approve": form}, status=422)
+    try:
+        approved = services.candidate_approve(
+            principal=request.principal,
+            candidate_id=candidate_id,
+            version=form.cleaned_data["version"],
+            amendment=form.amendment(),
+            note=form.cleaned_data["reason"],
+        )
+    except (Invalid, Conflict, Unavailable) as refusal:
+        return _refused(request, candidate_id, "approve", form, refusal)
+    return _go_on(request, approved.candidate, _approved_message(approved.candidate, approved.memory))
+
+
+@require_POST
+@page(to="reject a candidate")
+def reject(request: PageRequest, candidate_id: UUID) -> HttpResponseBase:
+    row = _to_decide(request, candidate_id, Action.REJECT)
+    form = DecideForm(request.POST, auto_id="reject-%s")
+    if not form.is_valid():
+        return _candidate_page(request, row, forms={"reject": form}, status=422)
+    try:
+        row = services.candidate_reject(principal=request.principal, candidate_id=candidate_id, **form.cleaned_data)
+    except (Invalid, Conflict, Unavailable) as refusal:
+        return _refused(request, candidate_id, "reject", form, refusal)
+    return _go_on(request, row, format_html("Rejected. {}", _link_back(row)))
+
+
+@require_POST
+@page(to="reopen a candidate")
+def reopen(request: PageRequest, candidate_id: UUID) -> HttpResponseBase:
+    row = _to_decide(request, candidate_id, Action.REOPEN)
+    form = DecideForm(request.POST, auto_id="reopen-%s")
+    if not form.is_valid():
+        return _candidate_page(request, row, forms={"reopen": form}, status=422)
+    try:
+        services.candidate_reopen(principal=request.principal, candidate_id=candidate_id, **form.cleaned_data)
+    except (Invalid, Conflict, Unavailable) as refusal:
+        return _refused(request, candidate_id, "reopen", form, refusal)
+    messages.success(request, "Reopened. It is waiting for review again.")
+    return SeeOther(_candidate_url(candidate_id, request))
+
+
+def _to_decide(request: PageRequest, candidate_id: UUID, action: Action) -> Candidate:
+    """The right is asked for before the row, so that an attempt without it is on record and not a 404."""
+    principal = request.principal
+    policy.require_reviewer(
+        principal, to=f"{action.value} a candidate", subject_kind="candidate", subject_id=candidate_id
+    )
+    return candidate_for(principal, candidate_id)
+
+
+def _refused(
+    request: PageRequest, candidate_id: UUID, action: str, form: ApproveForm | DecideForm, refusal: DomainError
+) -> HttpResponse:
+    """The candidate as it is now, with what was typed and why it came to nothing."""
+    row = candidate_for(request.principal, candidate_id)
+    if isinstance(refusal, Invalid):
+        form.add_refusal(refusal)
+        return _candidate_page(request, row, forms={action: form}, status=refusal.status)
+    return _candidate_page(request, row, forms={action: form}, refusal=refusal)
+
+
+def _go_on(request: PageRequest, decided: Candidate, message: SafeString) -> SeeOther:
+    """To the next one in the same filter, with a way back to this one."""
+    messages.success(request, message)
+    form = QueueFilterForm(request.GET, types=memory_types(request.principal.workspace))
+    following = next_to_review(request.principal, form.asked(), decided) if form.is_valid() else None
+    if following is None:
+        filters = carried(request.GET)
+        return SeeOther(reverse("approvals:queue") + (f"?{filters}" if filters else ""))
+    return SeeOther(_candidate_url(following.pk, request))
+
+
+def _candidate_url(candidate_id: UUID, request: PageRequest) -> str:
+    filters = carried(request.GET)
+    return reverse("approvals:candidate", args=[candidate_id]) + (f"?{filters}" if filters else "")
+
+
+def _link_back(row: Candidate) -> SafeString:
+    return format_html('<a href="{}">Look at it again</a>', reverse("approvals:candidate", args=[row.pk]))
+
+
+def _approved_message(row: Candidate, memory: Memory) -> SafeString:
+    url = reverse("retrieval:memory", args=[memory.label])
+    said = "Approved as" if row.corrects_id is None or row.has_replacement else "Approved, which retired"
+    return format_html('{} <a href="{}">{}</a>. {}', said, url, memory.label, _link_back(row))
+
+
+# --- decisions about a memory -------------------------------------------------------------------------------
+@require_POST
+@page(to="retire a memory")
+def retire(request: PageRequest, reference: str) -> HttpResponseBase:
+    return _change_memory(request, reference, Action.RETIRE)
+
+
+@require_POST
+@page(to="restore a memory")
+def restore(request: PageRequest, reference: str) -> HttpResponseBase:
+    return _change_memory(request, reference, Action.RESTORE)
+
+
+def _change_memory(request: PageRequest, reference: str, action: Action) -> HttpResponseBase:
+    principal = request.principal
+    change = services.memory_retire if action is Action.RETIRE else services.memory_restore
+    policy.require_reviewer(principal, to=f"{action.value} a memory", subject_kind="memory", subject_id=reference)
+    memory = memory_for(principal, reference)
+    form = ReasonForm(request.POST, auto_id=f"{action.value}-%s")
+    form.full_clean()
+    try:
+        memory = change(principal=principal, reference=memory.pk, reason=form.cleaned_data.get("reason", ""))
+    except Invalid as refusal:
+        form.add_refusal(refusal)
+        return memory_page(request, memory, forms={action.value: form}, status=refusal.status)
+    except (Conflict, Unavailable) as refusal:
+        memory = memory_for(principal, memory.pk)
+        return memory_page(request, memory, forms={action.value: form}, refusal=refusal, status=refusal.status)
+    messages.success(request, f"{memory.label} is {memory.get_status_display().lower()} now.")
+    return SeeOther(reverse("retrieval:memory", args=[memory.label]))

@@ -1,0 +1,113 @@
+"""What templates need to say things as people do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django import template
+from django.utils.formats import date_format
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.timesince import timesince
+
+from apps.core.clock import now
+from apps.core.marking import marked, marks_of_flags, marks_of_hidden
+
+register = template.Library()
+
+EXCERPT = 320
+_RECENT = timedelta(days=30)
+
+
+@register.filter
+def moment(value: datetime | str | None) -> datetime | None:
+    """A moment that answers carry as ISO text, as a value again."""
+    return datetime.fromisoformat(value) if isinstance(value, str) and value else value or None
+
+
+@register.filter
+def when(value: datetime | str | None) -> SafeString:
+    """“3 days ago” while that says more than a date, with the moment itself at hand."""
+    at = moment(value)
+    if at is None:
+        return SafeString("")
+    return _time(at, _ago(at))
+
+
+@register.filter
+def waiting(value: datetime) -> SafeString:
+    """How long ago, however long that is."""
+    return _time(value, f"{age(value)} ago")
+
+
+@register.filter
+def on(value: datetime | str | None) -> SafeString:
+    """The day alone."""
+    at = moment(value)
+    return SafeString("") if at is None else _time(at, date_format(at.astimezone(UTC), "j M Y"))
+
+
+@register.filter
+def age(value: datetime) -> str:
+    """“3 days”: how long something has been waiting."""
+    if now() - value < timedelta(minutes=1):
+        return "a moment"
+    return timesince(value, now(), depth=1).replace("\xa0", " ")
+
+
+def _ago(at: datetime) -> str:
+    passed = now() - at
+    if timedelta(0) <= passed < timedelta(minutes=1):
+        return "just now"
+    if timedelta(0) <= passed < _RECENT:
+        return f"{age(at)} ago"
+    return date_format(at.astimezone(UTC), "j M Y")
+
+
+def _time(at: datetime, text: str) -> SafeString:
+    exact = date_format(at.astimezone(UTC), "j F Y, H:i") + " UTC"
+    return format_html('<time datetime="{}" title="{}">{}</time>', at.isoformat(timespec="seconds"), exact, text)
+
+
+@register.filter
+def percent(value: float | None) -> str:
+    return "" if value is None else f"{round(value * 100)} %"
+
+
+@register.filter
+def share(value: float | None) -> int:
+    """For bars that are a hundred wide."""
+    return 0 if value is None else round(value * 100)
+
+
+@register.filter
+def excerpt(text: str) -> str:
+    """The beginning, on one line."""
+    line = " ".join(text[: EXCERPT * 4].split())
+    return line if len(line) <= EXCERPT else line[:EXCERPT].rsplit(" ", 1)[0][:EXCERPT] + " …"
+
+
+@register.filter
+def words(slug: str) -> str:
+    """``architecture_decisions`` and ``merge_request`` as people read them."""
+    return slug.replace("_", " ")
+
+
+@register.filter
+def shown(text: str) -> SafeString:
+    """Text from outside with its hidden characters made visible."""
+    return marked(text, marks_of_hidden(text))
+
+
+@register.simple_tag
+def shown_with_flags(text: str, flags: Iterable[Mapping[str, Any]], field: str = "content") -> SafeString:
+    """The same, with the marks that were put on it when it was proposed."""
+    return marked(text, marks_of_flags(flags, field=field))
+
+
+@register.filter
+def is_web(url: str) -> bool:
+    """Whether an address may become a link. The ledger takes no other, and a page asks again."""
+    return url.startswith(("https://", "http://"))

@@ -1,0 +1,120 @@
+"""Verdicts as a person follows them: who did what when and why, and what changed, in names instead of ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from apps.accounts.principal import Principal
+from apps.memories.models import Action, Memory, Verdict
+from apps.memories.selectors import memories_visible
+from apps.scopes.selectors import domain_slugs, repository_slugs
+
+# What is compared, in the order in which it is shown, and what people call it.
+FIELDS = {
+    "content": "Content",
+    "type": "Type",
+    "firm": "Whole firm",
+    "domain_ids": "Domains",
+    "repo_ids": "Repositories",
+    "confidence": "Confidence",
+    "valid_from": "Valid from",
+    "supersedes": "Replaces",
+}
+HIDDEN = "a memory that you may not see"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One field before and after, as text. ``long`` ones are worth two columns."""
+
+    field: str
+    name: str
+    before: str
+    after: str
+
+    @property
+    def long(self) -> bool:
+        return self.field == "content"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    verdict: Verdict
+    changes: tuple[Change, ...]
+
+    @property
+    def version(self) -> int | None:
+        """The candidate's version that the verdict was given on."""
+        value = self.verdict.before.get("version")
+        return value if isinstance(value, int) else None
+
+    @property
+    def report(self) -> UUID | None:
+        """The candidate that a report about a memory became."""
+        value = self.verdict.after.get("candidate")
+        return UUID(value) if self.verdict.action == Action.CORRECT and value else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    domains: dict[int, str]
+    repos: dict[int, str]
+    memories: dict[str, str]
+
+
+def history_of(principal: Principal, verdicts: Sequence[Verdict]) -> list[Entry]:
+    """In the order given. At most three queries, whatever changed.
+
+    What a candidate said in its other versions, perhaps in one that is open again, is for reviewers alone.
+    """
+    if not principal.can_review:
+        return [Entry(verdict, ()) for verdict in verdicts]
+    names = _names(principal, verdicts)
+    return [Entry(verdict, tuple(_changes(verdict, names))) for verdict in verdicts]
+
+
+def _changes(verdict: Verdict, names: _Names) -> Iterable[Change]:
+    for field, name in FIELDS.items():
+        if field in verdict.before and field in verdict.after:
+            before, after = verdict.before[field], verdict.after[field]
+            if before != after:
+                yield Change(field, name, _text(field, before, names), _text(field, after, names))
+
+
+def _text(field: str, value: Any, names: _Names) -> str:
+    if value is None or value == []:
+        return "—"
+    if field == "firm":
+        return "yes" if value else "no"
+    if field == "valid_from":
+        return str(value)[:10]
+    if field == "domain_ids":
+        return ", ".join(sorted(names.domains.get(pk, "?") for pk in value))
+    if field == "repo_ids":
+        return ", ".join(sorted(names.repos.get(pk, "?") for pk in value))
+    if field == "supersedes":
+        return ", ".join(sorted(names.memories.get(pk, HIDDEN) for pk in value))
+    return str(value)
+
+
+def _names(principal: Principal, verdicts: Sequence[Verdict]) -> _Names:
+    memory_ids = set(_listed(verdicts, "supersedes"))
+    memories = memories_visible(principal).filter(pk__in=memory_ids).only("pk", "number") if memory_ids else ()
+    return _Names(
+        domains=domain_slugs(_listed(verdicts, "domain_ids")),
+        repos=repository_slugs(_listed(verdicts, "repo_ids")),
+        memories={str(memory.pk): memory.label for memory in memories},
+    )
+
+
+def _listed(verdicts: Sequence[Verdict], field: str) -> list[Any]:
+    return [pk for verdict in verdicts for side in (verdict.before, verdict.after) for pk in side.get(field) or ()]
+
+
+def labels_of(principal: Principal, memory_ids: Iterable[UUID]) -> dict[UUID, Memory]:
+    """Memories by id, as far as this reader may see them."""
+    wanted = set(memory_ids)
+    return {memory.pk: memory for memory in memories_visible(principal).filter(pk__in=wanted)} if wanted else {}

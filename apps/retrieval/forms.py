@@ -1,0 +1,81 @@
+"""The memory browser's filter, and what people send from the page of a memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+
+from apps.core.forms import PageForm, Text, choices
+from apps.memories.models import MemoryStatus
+from apps.sources.forms import SourceForms, WithSources
+from apps.taxonomy.models import MemoryType
+
+IN_FORCE = "in-force"
+EVERY = "all"
+STATUSES = ((IN_FORCE, "In force"), *MemoryStatus.choices, (EVERY, "All"))
+
+
+class BrowseForm(PageForm):
+    """The filter in the address. A parameter that is not known here is refused, not passed over."""
+
+    q = Text(label="Question")
+    type = Text(label="Type", widget=forms.Select)
+    repo = Text(label="Repository")
+    domain = Text(label="Domain")
+    status = forms.ChoiceField(
+        label="Status", required=False, choices=choices(STATUSES, empty=""), widget=forms.HiddenInput
+    )
+
+    NOT_FILTERS = frozenset({"cursor"})
+    FIELD_OF = {"types": "type", "repos": "repo", "domains": "domain"}
+
+    def __init__(self, data: QueryDict, *, types: Sequence[MemoryType]) -> None:
+        super().__init__(data, auto_id="filter-%s")
+        self.fields["type"].widget.choices = choices(
+            ((row.slug, row.slug.replace("_", " ")) for row in types), empty="Any"
+        )
+        known = ", ".join(value for value, _ in STATUSES)
+        message = f"“%(value)s” is not a status. Use one of: {known}."
+        self.fields["status"].error_messages["invalid_choice"] = message
+
+    def clean(self) -> dict[str, Any]:
+        unknown = sorted(set(self.data) - set(self.fields) - self.NOT_FILTERS)
+        if unknown:
+            named = ", ".join(f"“{name[:40]}”" for name in unknown[:5])
+            self.add_error(None, f"Memories cannot be filtered by {named}. They can by: {', '.join(self.fields)}.")
+        return self.cleaned_data
+
+    @property
+    def narrows(self) -> bool:
+        return any(self.data.get(name, "").strip() for name in ("q", "type", "repo", "domain"))
+
+
+class ReasonForm(PageForm):
+    """Retire or restore."""
+
+    reason = Text(label="Reason", rows=3)
+
+
+class CorrectForm(WithSources):
+    """Report a memory. ``content`` is the wording that should stand instead, if there is one."""
+
+    FIELD_OF = {"replacement": "content"}
+
+    kind = Text(
+        label="What is the matter with it?",
+        widget=forms.RadioSelect(choices=[("stale", "It held once and does not any more"), ("wrong", "It never held")]),
+        initial="stale",
+    )
+    reason = Text(label="Reason", rows=3, help_text="What do you know that the memory does not?")
+    content = Text(
+        label="Better wording",
+        rows=4,
+        help_text="If you have one. It replaces the memory once a reviewer agrees.",
+    )
+
+    def __init__(self, data: QueryDict | None = None) -> None:
+        super().__init__(data, auto_id="correct-%s")
+        self.sources = SourceForms(data, rows=1)

@@ -1,0 +1,10 @@
+from django.urls import path
+
+from apps.retrieval import views
+
+app_name = "retrieval"
+
+urlpatterns = [
+    path("memories/", views.memories, name="memories"),
+    path("memories/<str:reference>/", views.memory, name="memory"),
+]
