@@ -5,7 +5,8 @@ from __future__ import annotations
 from django.db import connection, transaction
 
 from apps.memories.models import GenerationState, PoolGeneration
-from apps.memories.pool import FIRST_DIMENSIONS, FIRST_EMBEDDER, FIRST_GENERATION, create_pool
+from apps.memories.pool import FIRST_GENERATION, create_pool
+from apps.memories.providers.registry import get_embedder
 
 
 @transaction.atomic
@@ -14,10 +15,10 @@ def ensure_live_generation() -> PoolGeneration:
     live = PoolGeneration.objects.filter(state=GenerationState.LIVE).first()
     if live is not None:
         return live
-    embedder, dimensions = FIRST_EMBEDDER, FIRST_DIMENSIONS
+    embedder = get_embedder()
     number = FIRST_GENERATION + PoolGeneration.objects.count()
     with connection.cursor() as cursor:
-        create_pool(cursor, number=number, dimensions=dimensions)
+        create_pool(cursor, number=number, dimensions=embedder.dimensions)
     return PoolGeneration.objects.create(
-        number=number, embedder=embedder, dimensions=dimensions, state=GenerationState.LIVE
+        number=number, embedder=embedder.name, dimensions=embedder.dimensions, state=GenerationState.LIVE
     )

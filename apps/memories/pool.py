@@ -30,10 +30,7 @@ from typing import Any, Final, Protocol
 
 from psycopg import sql
 
-# The generation that a new installation starts with: the embedder that needs no network and no key.
 FIRST_GENERATION: Final = 1
-FIRST_EMBEDDER: Final = "local"
-FIRST_DIMENSIONS: Final = 384
 
 # pgvector's own limits: a column, an HNSW index over vector, an HNSW index over halfvec.
 MAX_DIMENSIONS: Final = 16_000

@@ -234,6 +234,10 @@ class MemoryProvider(Protocol):
     tells no time of its own: every moment comes with the query or the record.
     """
 
+    def warm_up(self) -> None:
+        """Load what the first call would otherwise wait for; asks neither the network nor the database."""
+        ...
+
     def prepare_many(self, texts: Sequence[str]) -> list[Prepared]:
         """Embed ``texts``, in order. May be slow and may use the network: call it outside any transaction."""
         ...

@@ -69,6 +69,9 @@ class EmbeddingProvider:
     def insert_many(self, records: Sequence[tuple[MemoryRecord, Prepared]]) -> None:
         raise NotImplementedError
 
+    def warm_up(self) -> None:
+        self.embedder.warm_up()
+
     def require_own(self, prepared: Prepared) -> None:
         """Refuse what another embedder prepared: its vectors mean nothing here."""
         if (prepared.embedder, prepared.dimensions) != (self.embedder.name, self.embedder.dimensions):

@@ -14,7 +14,7 @@ from typing import Final
 from django.conf import settings
 
 from apps.core.errors import Unavailable
-from apps.memories.providers.base import MemoryProvider
+from apps.memories.providers.base import MemoryProvider, ProviderError
 from apps.memories.providers.embedders.base import Embedder
 from apps.memories.providers.embedders.litellm import PREFIX, LiteLLMEmbedder
 from apps.memories.providers.embedders.local import DIMENSIONS, NAME, LocalEmbedder
@@ -55,9 +55,7 @@ def get_embedder() -> Embedder:
 
 def warm_up() -> None:
     """Load what the first search would otherwise wait for: the provider's libraries and the embedding model."""
-    provider = get_provider()
-    provider.embed_query("warm up")
-    provider.describe()
+    get_provider().warm_up()
 
 
 def check_embedder_matches_pool() -> None:
@@ -67,10 +65,14 @@ def check_embedder_matches_pool() -> None:
     """
     from apps.memories.providers.mem0.generation import live_generation
 
+    get_provider()
     embedder = get_embedder()
     if settings.FIRM_MEMORY_PROVIDER != "mem0":
         return
-    generation = live_generation()
+    try:
+        generation = live_generation()
+    except ProviderError as error:
+        raise EmbedderRefused(error.message) from error
     if not generation.made_by(embedder):
         raise EmbedderRefused(
             f"The pool was made by the embedder {generation.embedder} with {generation.dimensions} dimensions, but "

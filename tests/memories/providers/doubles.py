@@ -26,6 +26,7 @@ class HashingEmbedder:
         self.dimensions = dimensions
         self.documents: list[str] = []
         self.queries: list[str] = []
+        self.warm = False
 
     def embed_documents(self, texts):
         self.documents += texts
@@ -34,6 +35,9 @@ class HashingEmbedder:
     def embed_query(self, text):
         self.queries.append(text)
         return self._vector(text)
+
+    def warm_up(self):
+        self.warm = True
 
     def token_spans(self, text):
         return [match.span() for match in re.finditer(r"\S+", text)]

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import sys
 import threading
 
 import pytest
 
 from apps.core.errors import DomainError, Unavailable
+from apps.memories.models import GenerationState, PoolGeneration
 from apps.memories.providers import registry
 from apps.memories.providers.embedders.litellm import LiteLLMEmbedder
 from apps.memories.providers.embedders.local import LocalEmbedder
@@ -134,7 +136,17 @@ def test_a_provider_in_process_has_no_pool_to_match(settings):
 
 
 @pytest.mark.django_db
-def test_warming_up_asks_the_embedder_and_the_pool(generation, embedder):
+def test_without_a_live_pool_the_refusal_says_what_to_do():
+    PoolGeneration.objects.update(state=GenerationState.RETIRED)
+    with pytest.raises(EmbedderRefused) as caught:
+        check_embedder_matches_pool()
+    assert "manage.py migrate" in caught.value.detail
+
+
+def test_warming_up_loads_the_model_and_asks_nobody(embedder):
+    """Without the database, since it runs in a thread of its own that would have to give its connection back."""
     with override(Mem0Provider(embedder)):
         warm_up()
-    assert embedder.queries == ["warm up"]
+    assert "mem0" in sys.modules
+    assert embedder.warm
+    assert embedder.queries == []

@@ -40,6 +40,10 @@ class Embedder(Protocol):
         """One row for a question."""
         ...
 
+    def warm_up(self) -> None:
+        """Load whatever the first text would otherwise wait for, without embedding anything."""
+        ...
+
     def token_spans(self, text: str) -> list[Span]:
         """Where each token begins and ends in ``text``, in characters; an estimate will do."""
         ...

@@ -70,6 +70,10 @@ class LiteLLMEmbedder:
         row: Matrix = self._embed([text], self._family.query, seconds=self._query_seconds)[0]
         return row
 
+    def warm_up(self) -> None:
+        # A request would cost money each time a process starts.
+        _ = self._litellm
+
     def token_spans(self, text: str) -> list[Span]:
         return estimated_spans(text)
 

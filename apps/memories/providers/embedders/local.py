@@ -51,6 +51,9 @@ class LocalEmbedder:
     def embed_query(self, text: str) -> Matrix:
         return self.embed_documents([text])[0]
 
+    def warm_up(self) -> None:
+        _ = self._loaded
+
     def token_spans(self, text: str) -> list[Span]:
         encoding = self._loaded.whole.encode(text, add_special_tokens=False)
         spans: list[Span] = encoding.offsets

@@ -49,6 +49,10 @@ class Mem0Provider(EmbeddingProvider):
         self._memories: dict[str, Any] = {}
         self._building = threading.Lock()
 
+    def warm_up(self) -> None:
+        _load_mem0()
+        super().warm_up()
+
     def prepare_many(self, texts: Sequence[str]) -> list[Prepared]:
         # The caller inserts next, inside a transaction, which should not wait for an import.
         _load_mem0()

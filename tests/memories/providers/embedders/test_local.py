@@ -99,6 +99,12 @@ def test_nothing_is_loaded_before_it_is_needed(monkeypatch):
     assert (embedder.name, embedder.dimensions, embedder.max_tokens) == ("local", 384, 256)
 
 
+def test_warming_up_loads_it():
+    embedder = LocalEmbedder(threads=1)
+    embedder.warm_up()
+    assert "_load_once" in vars(embedder)
+
+
 def test_another_model_file_is_refused(tmp_path):
     model = tmp_path / "model.onnx"
     model.write_bytes(b"not the model")
