@@ -44,7 +44,7 @@ class WorkspaceAdmin(WorkspaceModelAdmin):
     def save_model(self, request: HttpRequest, obj: Workspace, form: Any, change: bool) -> None:
         workspace_set_second_person(principal=admin_principal(request), required=obj.second_person)
 
-    def log_change(self, request: HttpRequest, obj: Workspace, message: Any) -> None:
+    def log_change(self, request: HttpRequest, obj: Workspace, message: Any) -> Any:
         """The service has recorded it."""
 
 
@@ -74,7 +74,7 @@ class MembershipAdmin(WorkspaceModelAdmin):
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         return super().get_form(request, obj, change=change, **{**kwargs, "form": RoleForm if obj else MemberForm})
 
-    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return ["user", "role"] if obj else ["username", "email", "role"]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
@@ -97,10 +97,10 @@ class MembershipAdmin(WorkspaceModelAdmin):
             obj.pk, obj.user = stored.pk, stored.user
             request._shown_once = password  # type: ignore[attr-defined]
 
-    def log_addition(self, request: HttpRequest, obj: Membership, message: Any) -> None:
+    def log_addition(self, request: HttpRequest, obj: Membership, message: Any) -> Any:
         """The service has recorded it."""
 
-    def log_change(self, request: HttpRequest, obj: Membership, message: Any) -> None:
+    def log_change(self, request: HttpRequest, obj: Membership, message: Any) -> Any:
         """The service has recorded it."""
 
     def response_add(self, request: HttpRequest, obj: Membership, post_url_continue: str | None = None) -> HttpResponse:
@@ -177,7 +177,7 @@ class ApiTokenAdmin(WorkspaceModelAdmin):
         obj.pk = token.pk
         request._shown_once = secret  # type: ignore[attr-defined]
 
-    def log_addition(self, request: HttpRequest, obj: ApiToken, message: Any) -> None:
+    def log_addition(self, request: HttpRequest, obj: ApiToken, message: Any) -> Any:
         """The service has recorded it."""
 
     def response_add(self, request: HttpRequest, obj: ApiToken, post_url_continue: str | None = None) -> HttpResponse:

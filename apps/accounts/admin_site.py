@@ -57,12 +57,12 @@ class FirmAdminSite(admin.AdminSite):
             raise Forbidden("Only a person with the curator role may use the admin.")
         return redirect_to_login(target)
 
-    def logout(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+    def logout(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         if request.method == "POST":
             logout(request)
         return HttpResponseRedirect("/")
 
-    def password_change(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+    def password_change(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         return HttpResponseRedirect(reverse("account_change_password"))
 
     def get_urls(self) -> list[Any]:
@@ -89,9 +89,7 @@ class WorkspaceModelForm(forms.ModelForm):
 
 
 class WorkspaceRelatedFilter(admin.RelatedFieldListFilter):
-    def field_choices(
-        self, field: Any, request: HttpRequest, model_admin: admin.ModelAdmin[Any]
-    ) -> list[tuple[Any, str]]:
+    def field_choices(self, field: Any, request: HttpRequest, model_admin: admin.ModelAdmin[Any]) -> Any:
         related = field.remote_field.model
         rows = scoped(related._default_manager.all(), admin_principal(request).workspace)
         return [(row.pk, str(row)) for row in rows]
@@ -101,7 +99,7 @@ class WorkspaceModelAdmin(admin.ModelAdmin):
     """Base of every admin page. ``role`` is the least role that may see and change these rows."""
 
     role: ClassVar[Role] = Role.CURATOR
-    form = WorkspaceModelForm
+    form: type[forms.ModelForm] = WorkspaceModelForm
     view_on_site = False
     audit_kind: ClassVar[str] = ""  # what the audit trail calls these rows; the model's name unless said
     audit_hidden: ClassVar[Sequence[str]] = ()  # columns that it does not keep

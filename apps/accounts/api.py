@@ -30,7 +30,7 @@ class MeOut(serializers.Serializer[Any]):
     workspace = serializers.CharField()
     role = serializers.CharField(allow_null=True)
     token = serializers.CharField(allow_null=True, help_text="The token's name.")
-    read_only = serializers.BooleanField()
+    read_only = serializers.BooleanField()  # type: ignore[assignment]
     confidence_ceiling = serializers.FloatField()
     repositories = serializers.ListField(child=serializers.CharField(), help_text="Empty: not limited.")
     audiences = serializers.ListField(child=serializers.CharField())

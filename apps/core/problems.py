@@ -143,7 +143,7 @@ def _from_drf(error: drf.APIException) -> DomainError | None:
     if isinstance(error, drf.MethodNotAllowed):
         return MethodNotAllowed(detail)
     if isinstance(error, drf.Throttled):
-        wait = int(error.wait or 1)
+        wait = int(getattr(error, "wait", None) or 1)
         return TooMany(f"Too many requests. Try again in {wait} seconds.", extra={"retry_after": wait})
     kinds: list[tuple[type[drf.APIException], type[DomainError]]] = [
         (drf.ParseError, Malformed),

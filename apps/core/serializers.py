@@ -67,7 +67,7 @@ class _Strict:
         if data is None and not getattr(self, "allow_null", False):
             _refuse(f"This must be {self.json_name}, not null. Leave it out where there is nothing to say.")
         try:
-            return super().validate_empty_values(data)  # type: ignore[misc, no-any-return]
+            return super().validate_empty_values(data)  # type: ignore[misc]
         except serializers.ValidationError:
             _refuse("This is missing.")
 

@@ -35,7 +35,7 @@ def spend(key: str, *, per_minute: int) -> int | None:
     """Count one request of ``key``. None when it may go on, else the whole seconds to wait."""
     _clean_now_and_then()
     step = WINDOW_SECONDS / per_minute
-    arguments = {"key": key, "step": step, "room": WINDOW_SECONDS - step}
+    arguments: dict[str, str | float] = {"key": key, "step": step, "room": WINDOW_SECONDS - step}
     with connection.cursor() as cursor:
         cursor.execute(_SPEND, arguments)
         if cursor.fetchone() is not None:

@@ -30,7 +30,7 @@ class Command(BaseCommand):
             action.add_argument("--workspace", default=DEFAULT_WORKSPACE)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        action = {"add": self.add, "remove": self.remove, "list": self.list}[options["action"]]
+        action = {"add": self.add, "remove": self.remove, "list": self.show}[options["action"]]
         try:
             action(options)
         except DomainError as error:
@@ -59,7 +59,7 @@ class Command(BaseCommand):
             raise CommandError(f"There is nobody named {options['name']}.")
         member_remove(principal=operator(workspace), user=user)
 
-    def list(self, options: dict[str, Any]) -> None:
+    def show(self, options: dict[str, Any]) -> None:
         rows = Membership.objects.filter(workspace=workspace_get(options["workspace"]))
         for row in rows.select_related("user").order_by("user__username"):
             self.stdout.write(f"{row.user.get_username()}\t{row.role}")

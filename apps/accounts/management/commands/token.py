@@ -47,7 +47,7 @@ class Command(BaseCommand):
             action.add_argument("--workspace", default=DEFAULT_WORKSPACE)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        action = {"create": self.create, "revoke": self.revoke, "list": self.list}[options["action"]]
+        action = {"create": self.create, "revoke": self.revoke, "list": self.show}[options["action"]]
         try:
             action(workspace_get(options["workspace"]), options)
         except DomainError as error:
@@ -73,7 +73,7 @@ class Command(BaseCommand):
             raise CommandError(f"There is no token named {options['name']} in {workspace}.")
         token_revoke(principal=operator(workspace), token=token)
 
-    def list(self, workspace: Workspace, options: dict[str, Any]) -> None:
+    def show(self, workspace: Workspace, options: dict[str, Any]) -> None:
         for token in ApiToken.objects.filter(workspace=workspace).select_related("owner"):
             owner = token.owner.get_username() if token.owner else "-"
             self.stdout.write("\t".join([token.name, token.kind, owner, f"{token.prefix}…", _state(token)]))
