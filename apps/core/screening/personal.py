@@ -15,7 +15,7 @@ _EMAIL: Final = re.compile(
     r"(?<![A-Za-z0-9._%+@/:-])[A-Za-z0-9](?:[A-Za-z0-9._%+-]{0,62}[A-Za-z0-9_+-])?@"
     r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,5}[A-Za-z]{2,24}(?![A-Za-z0-9@]|:[^\s])"
 )
-_PHONE: Final = re.compile(r"(?<![\w+.])(?:\+|00)[1-9][0-9]{0,2}(?:[ ./-]{0,2}\(?[0-9]{1,5}\)?){2,6}(?![\w-])")
+_PHONE: Final = re.compile(r"(?<![\w+.])(?<!\d )(?:\+|00)[1-9][0-9]{0,2}(?:[ ./-]{0,2}\(?[0-9]{1,5}\)?){2,6}(?![\w-])")
 _CARD: Final = re.compile(r"(?<![\w.-])[3-6](?:[ -]?[0-9]){12,18}(?![\w-])")
 _IBAN: Final = re.compile(r"(?<!\w)[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?!\w)")
 
@@ -53,7 +53,7 @@ def _all(text: str) -> Iterator[Finding]:
 def _is_card(text: str) -> bool:
     digits = [int(character) for character in text if character.isdigit()]
     doubled = [digit * 2 - 9 * (digit > 4) if at % 2 else digit for at, digit in enumerate(reversed(digits))]
-    return 13 <= len(digits) <= 19 and len(set(digits)) > 2 and sum(doubled) % 10 == 0
+    return 13 <= len(digits) <= 19 and len(set(digits)) > 1 and sum(doubled) % 10 == 0
 
 
 def _is_iban(text: str) -> bool:
