@@ -8,23 +8,31 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import environ
 
+# Started by its script and not by `python -m`, gunicorn does not look here before it has read this file.
+_root = Path(__file__).resolve().parent
+sys.path.insert(0, str(_root))
+
+from apps.core.environment import number  # noqa: E402
+
 if TYPE_CHECKING:
     from gunicorn.workers.base import Worker
 
 _env = environ.Env()
-if _file := os.environ.get("FIRM_MEMORY_ENV_FILE", str(Path(__file__).with_name(".env"))):
+if _file := os.environ.get("FIRM_MEMORY_ENV_FILE", str(_root / ".env")):
     _env.read_env(_file)
 
-bind = f"{_env.str('FIRM_MEMORY_BIND', default='127.0.0.1')}:{_env.int('FIRM_MEMORY_PORT', default=8100)}"
+_host = _env.str("FIRM_MEMORY_BIND", default="127.0.0.1")
+bind = f"{f'[{_host}]' if ':' in _host else _host}:{number('FIRM_MEMORY_PORT', 8100, least=1, most=65_535)}"
 worker_class = "gthread"
-workers = _env.int("FIRM_MEMORY_WEB_WORKERS", default=1)
-threads = _env.int("FIRM_MEMORY_WEB_THREADS", default=8)
+workers = number("FIRM_MEMORY_WEB_WORKERS", 1, least=1)
+threads = number("FIRM_MEMORY_WEB_THREADS", 8, least=1)
 preload_app = False
 timeout = 60
 graceful_timeout = 8

@@ -13,6 +13,7 @@ import environ
 from csp.constants import NONE, SELF
 
 from apps.core.database import database_settings, is_owner_command
+from apps.core.environment import number
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 
@@ -35,10 +36,10 @@ STARTUP_CHECKS = [
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 FIRM_MEMORY_BIND = env.str("FIRM_MEMORY_BIND", default="127.0.0.1")
-FIRM_MEMORY_PORT = env.int("FIRM_MEMORY_PORT", default=8100)
+FIRM_MEMORY_PORT = number("FIRM_MEMORY_PORT", 8100, least=1, most=65_535)
 FIRM_MEMORY_PROVIDER = env.str("FIRM_MEMORY_PROVIDER", default="mem0")
 FIRM_MEMORY_EMBEDDER = env.str("FIRM_MEMORY_EMBEDDER", default="local")
-FIRM_MEMORY_EMBEDDER_DIMENSIONS = env.int("FIRM_MEMORY_EMBEDDER_DIMENSIONS", default=0)
+FIRM_MEMORY_EMBEDDER_DIMENSIONS = number("FIRM_MEMORY_EMBEDDER_DIMENSIONS", 0)
 FIRM_MEMORY_THROTTLE = env.str("FIRM_MEMORY_THROTTLE", default="on").lower() not in (
     "off",
     "0",
@@ -47,15 +48,15 @@ FIRM_MEMORY_THROTTLE = env.str("FIRM_MEMORY_THROTTLE", default="on").lower() not
 )
 # Requests a minute, for each principal; `anonymous` for each address that shows no valid credentials.
 FIRM_MEMORY_RATES = {
-    "read": env.int("FIRM_MEMORY_READS_PER_MINUTE", default=1200),
-    "write": env.int("FIRM_MEMORY_WRITES_PER_MINUTE", default=600),
-    "search": env.int("FIRM_MEMORY_SEARCHES_PER_MINUTE", default=600),
-    "anonymous": env.int("FIRM_MEMORY_ANONYMOUS_PER_MINUTE", default=60),
+    "read": number("FIRM_MEMORY_READS_PER_MINUTE", 1200, least=1),
+    "write": number("FIRM_MEMORY_WRITES_PER_MINUTE", 600, least=1),
+    "search": number("FIRM_MEMORY_SEARCHES_PER_MINUTE", 600, least=1),
+    "anonymous": number("FIRM_MEMORY_ANONYMOUS_PER_MINUTE", 60, least=1),
 }
 # How long a repeated request waits for the first one with its Idempotency-Key.
-FIRM_MEMORY_IDEMPOTENCY_WAIT_MS = env.int("FIRM_MEMORY_IDEMPOTENCY_WAIT_MS", default=10_000)
+FIRM_MEMORY_IDEMPOTENCY_WAIT_MS = number("FIRM_MEMORY_IDEMPOTENCY_WAIT_MS", 10_000)
 # How many proxies of ours stand before this service, each adding to X-Forwarded-For. None: the header is not read.
-ALLAUTH_TRUSTED_PROXY_COUNT = env.int("FIRM_MEMORY_PROXIES", default=0)
+ALLAUTH_TRUSTED_PROXY_COUNT = number("FIRM_MEMORY_PROXIES", 0)
 
 DEBUG = False
 ROOT_URLCONF = "firmmemory.urls"
@@ -228,7 +229,7 @@ SPECTACULAR_SETTINGS = {
 Q_CLUSTER = {
     "name": "firm-memory",
     "orm": "default",
-    "workers": env.int("FIRM_MEMORY_WORKERS", default=1),
+    "workers": number("FIRM_MEMORY_WORKERS", 1, least=1),
     "timeout": 300,
     "retry": 360,
     "max_attempts": 5,

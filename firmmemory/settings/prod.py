@@ -5,6 +5,8 @@ Refuses to start without a secret key, allowed hosts and a database.
 
 from django.core.exceptions import ImproperlyConfigured
 
+from apps.core.environment import number
+
 from .base import *  # noqa: F403
 from .base import BASE_DIR, DATABASE_URL, env
 
@@ -29,8 +31,8 @@ SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
 SECURE_PROXY_SSL_HEADER = (
     ("HTTP_X_FORWARDED_PROTO", "https") if env.bool("FIRM_MEMORY_BEHIND_PROXY", default=True) else None
 )
-ALLAUTH_TRUSTED_PROXY_COUNT = env.int("FIRM_MEMORY_PROXIES", default=1 if SECURE_PROXY_SSL_HEADER else 0)
-SECURE_HSTS_SECONDS = env.int("FIRM_MEMORY_HSTS_SECONDS", default=31_536_000)
+ALLAUTH_TRUSTED_PROXY_COUNT = number("FIRM_MEMORY_PROXIES", 1 if SECURE_PROXY_SSL_HEADER else 0)
+SECURE_HSTS_SECONDS = number("FIRM_MEMORY_HSTS_SECONDS", 31_536_000)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = True
 SECURE_HSTS_PRELOAD = True
 STATIC_ROOT = BASE_DIR / "staticfiles"
