@@ -89,6 +89,7 @@ INSTALLED_APPS = [
     "apps.retrieval",
     "apps.candidates",
     "apps.approvals",
+    "apps.evals",
 ]
 
 MIDDLEWARE = [

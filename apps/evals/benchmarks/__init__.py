@@ -1,0 +1,1 @@
+"""What this costs, measured: the code of ``manage.py bench``, which writes docs/benchmarks.md."""
