@@ -22,7 +22,7 @@ from apps.memories.providers.mem0.payload import epoch_seconds
 # The key under which a search brings its filter: mem0's own filter language reads JSON text, and wrongly.
 POOL_QUERY: Final = "pool_query"
 
-# 15,000 rows of 384 dimensions are read and ranked in some 40 ms.
+# As many rows of 384 dimensions are read and ranked in some 60 ms.
 EXACT_ROWS: Final = 15_000
 _OVERFETCH: Final = 4
 
