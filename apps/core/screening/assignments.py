@@ -18,39 +18,17 @@ from apps.core.screening import values
 _PASSWORD, _KEY, _WEAK = 3, 2, 1  # what a name promises; the less, the more the value itself has to show
 
 _PASSWORD_NAMES: Final = (
-    *("password", "passwd", "passphrase", "passcode", "passwort", "kennwort", "pwd", "mot de passe", "motdepasse"),
-    *(
-        "mot_de_passe",
-        "contraseña",
-        "contrasena",
-        "senha",
-        "wachtwoord",
-        "lösenord",
-        "hasło",
-        "şifre",
-        "parola",
-        "heslo",
-    ),
-    *("пароль", "密码", "密碼", "口令", "パスワード", "비밀번호", "패스워드", "비번", "identified by"),
-    *("pswd", "passwrd", "paswd", "pasword", "passwod", "passowrd", "paasword"),
+    *("password", "passwd", "passphrase", "passcode", "pwd", "identified by"),
+    *("passwort", "kennwort", "wachtwoord", "lösenord", "hasło", "heslo", "şifre", "parola", "senha"),
+    *("mot de passe", "motdepasse", "mot_de_passe", "contraseña", "contrasena", "пароль"),
+    *("密码", "密碼", "口令", "パスワード", "비밀번호", "패스워드", "비번"),
+    *("pswd", "passwrd", "paswd", "pasword", "passwod", "passowrd", "paasword"),  # as it is misspelt
 )
 # Common words, which name a secret together with what stands before them, or by their value.
 _SHORT_NAMES: Final = (
-    *(
-        "pass",
-        "pw",
-        "secret",
-        "token",
-        "key",
-        "auth",
-        "credential",
-        "clave",
-        "jeton",
-        "sessionid",
-        "session_id",
-        "sessid",
-    ),
-    *("userpwd", "암호", "토큰"),
+    *("pass", "pw", "userpwd", "clave", "암호"),
+    *("secret", "token", "jeton", "토큰", "key", "pat", "auth", "credential"),
+    *("sessionid", "session_id", "sessid"),
 )
 _KINDS: Final = {
     **dict.fromkeys(("clave", "pw", "pass", "userpwd", "암호"), "password"),
@@ -100,11 +78,13 @@ _LOOKBACK: Final = 26
 # --- What stands between a name and its value --------------------------------------------------------------
 
 _SUFFIX: Final = (
-    r"(?:[_.\- ]?(?:prod|production|staging|stage|dev|test|live|value|base|text|plain|old|new|current"
-    r"|default|primary"
-    r"|secondary|main|admin|root|db|1|2)\b)?\d{0,3}(?P<plural>s\b)?"
+    r"(?:[_.\- ]?(?:prod|production|staging|stage|dev|test|live|value|base|text|plain|old|new|current|default|primary"
+    r"|secondary|main|admin|root|db|\d)\b)?\d{0,3}(?P<plural>s\b)?"
 )
-_OF: Final = r"(?:[ \t](?:for|of|in|on|to|von|für|de|du)[ \t][\w@./-]{1,40}(?:[ \t]\w{1,20})?)?"
+_OF: Final = (
+    r"(?:[ \t](?:for|of|in|on|to|von|für|de|du)(?:[ \t](?:the|user|account|database|our|my|your|this|den|die|der)){0,2}"
+    r"[ \t][\"'`]?[\w@./-]{1,40}[\"'`]?(?:[ \t]\w{1,20})?)?"
+)
 _CLOSE: Final = r"(?P<closed>\\{0,3}[\"'`])?[\])}]{0,2}[*_]{0,3}"
 _INNER: Final = r"[ \t]{0,20}"
 _WRAPPER: Final = (
@@ -142,6 +122,9 @@ _NOTHING_MORE: Final = re.compile(
     r"[\"'`,;)}\]\\*|.]{0,6}[ \t]{0,20}(?:$|#|//|\r|\n)|[ \t]{1,4}(?:-{1,2}[A-Za-z]|&&|\|)"
 )
 _SETTING: Final = re.compile(r"[\w.-]{1,60}[:=]")
+# The quote that was taken for the first one of a value was the last one of a label.
+_STRING_ENDED: Final = re.compile(r"\s|[,);]|\s?[.+&]\s?[$\w(]")
+_ATTRIBUTE_FOLLOWS: Final = re.compile(r"[\"']\s{1,4}value\s?=")
 _ONE_TOKEN: Final = re.compile(r"[\w!@#$%^&*+~?.=-]+|[\w.-]{1,40}/[\w!@#$%^&*+~?.=-]+")
 _OPTION: Final = re.compile(r"(?:^|\s|[\"'`\[,])-{1,2}[\w-]{0,30}$")
 _SENTENCE_ENDS: Final = re.compile(
@@ -172,14 +155,15 @@ def find_assignments(text: str, lowered: str) -> Iterator[tuple[str, int, int]]:
     """Kind, start and end of every value; ``lowered`` is ``text`` in lower case, of the same length."""
     reached = judged = 0
     for named in _names(text, lowered):
+        again = reached - _MAX_VALUE <= named.start < reached
+        if again and judged >= _NAMES_IN_ONE_VALUE:
+            continue
         between = _BETWEEN.match(text, named.end)
         value = _value(text, named, between) if between else None
         if not between or not value:
             continue
-        if not reached - _MAX_VALUE <= named.start < reached:
-            reached, judged = value.end, 0
-        judged += 1
-        if judged <= _NAMES_IN_ONE_VALUE and _is_secret(text, named, between, value):
+        reached, judged = (reached, judged + 1) if again else (value.end, 1)
+        if _is_secret(text, named, between, value):
             yield named.kind, value.start, value.end
 
 
@@ -286,13 +270,14 @@ def _is_secret(text: str, named: _Named, between: re.Match[str], value: _Value) 
     if between["plural"] and not (values.is_varied(content) or (len(content) >= 20 and values.is_random(content))):
         return False
     if value.quoted:
-        return _is_quoted_secret(text, named, between, content)
+        beside = _STRING_ENDED.match(content) or (between["typed"] and between["closed"])
+        return not beside and _is_quoted_secret(text, named, between, value)
     if content.isdecimal():
         return len(content) >= 6 and named.level == _PASSWORD and _is_alone(text, named, value)
     if values.is_expression(content) or values.is_quantity(content):
         return False
     if named.kind == "key":
-        return bool(between["assign"]) and _is_keylike(content)
+        return bool(between["assign"]) and _is_keylike(text, named, between, content)
     if between["phrase"] or between["topic"]:
         told = named.level == _PASSWORD and values.is_mixed(content) and bool(_SENTENCE_ENDS.match(text, value.end))
         return told or values.is_random(content)
@@ -313,13 +298,14 @@ def _is_secret(text: str, named: _Named, between: re.Match[str], value: _Value) 
     return bool(in_its_place) and values.is_mixed(content)
 
 
-def _is_quoted_secret(text: str, named: _Named, between: re.Match[str], content: str) -> bool:
+def _is_quoted_secret(text: str, named: _Named, between: re.Match[str], value: _Value) -> bool:
+    content = value.text[:_JUDGED]
     if any(character.isspace() for character in content):  # a passphrase, unless it reads as a sentence or a label
         told = bool(between["assign"] or between["phrase"] or between["typed"] or between["pair"])
         words = len(content.split())
         return named.level == _PASSWORD and told and 3 <= words <= 10 and not values.is_sentence(content)
     if named.kind == "key":
-        return _is_keylike(content)
+        return _is_keylike(text, named, between, content) and not _ATTRIBUTE_FOLLOWS.match(text, value.end)
     if named.level == _WEAK:
         written_to = bool(between["assign"] or between["typed"] or between["pair"] or between["phrase"])
         one_word = values.is_single_word(content) and values.is_mixed(content) and len(content) >= 6
@@ -339,9 +325,14 @@ def _is_quoted_secret(text: str, named: _Named, between: re.Match[str], content:
     return True
 
 
-def _is_keylike(content: str) -> bool:
+def _is_keylike(text: str, named: _Named, between: re.Match[str], content: str) -> bool:
     """Anything may be called a key; this one is taken for a secret only where it can hardly be anything else."""
-    return len(content) >= 16 and "/" not in content and values.is_random(content) and values.is_varied(content)
+    if "/" in content and not ("+" in content or content.endswith("=")):
+        return False
+    before = text[max(0, named.start - 1) : named.start]
+    if (before.isalnum() or before == "_") and between["assign"] == "=" and values.is_long_drawn(content):
+        return True
+    return len(content) >= 16 and values.is_random(content) and values.is_varied(content)
 
 
 def _is_assigned_password(text: str, named: _Named, between: re.Match[str], value: _Value) -> bool:
@@ -369,7 +360,7 @@ def _stands_out(named: _Named, content: str) -> bool:
         return False
     if named.level == _PASSWORD:
         return values.is_varied(content)
-    return len(content) >= 12 and values.is_random(content) and values.is_varied(content)
+    return values.is_random(content) and len(content) >= (12 if values.is_varied(content) else 32)
 
 
 def _is_alone(text: str, named: _Named, value: _Value) -> bool:

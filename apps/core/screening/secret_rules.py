@@ -9,27 +9,41 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
 class TokenRule:
-    """``pattern`` has the secret in group 1, or is the secret as a whole. The words are case-sensitive."""
+    """``source`` has the secret in group 1, or is the secret as a whole. The words are case-sensitive.
+
+    Most rules never run in a process, so a pattern is compiled when one of its words is first met.
+    """
 
     kind: str
     words: tuple[str, ...]
-    pattern: re.Pattern[str]
+    source: str
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        return _compiled(self.source)
+
+
+@cache
+def _compiled(source: str) -> re.Pattern[str]:
+    return re.compile(source)
 
 
 _BOUNDARY: Final = r"(?<![A-Za-z0-9+])"
 
 
-def _token(kind: str, words: str, pattern: str) -> TokenRule:
-    return TokenRule(kind, tuple(words.split()), re.compile(_BOUNDARY + pattern))
+def _token(kind: str, words: str, source: str) -> TokenRule:
+    return TokenRule(kind, tuple(words.split()), _BOUNDARY + source)
 
 
-def _link(kind: str, words: str, pattern: str) -> TokenRule:
-    return TokenRule(kind, tuple(words.split()), re.compile(pattern))
+def _within(kind: str, words: str, source: str) -> TokenRule:
+    """For a secret that is told by what stands around it."""
+    return TokenRule(kind, tuple(words.split()), source)
 
 
 TOKEN_RULES: Final[tuple[TokenRule, ...]] = (
@@ -41,7 +55,7 @@ TOKEN_RULES: Final[tuple[TokenRule, ...]] = (
         "AKIA ASIA ABIA ACCA A3T",
         r"(?:(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{12,16}|A3T[A-Z0-9]{17})(?![A-Za-z0-9])",
     ),
-    _link("aws signature", "X-Amz-Signature=", r"X-Amz-Signature=([0-9a-f]{40,64})"),
+    _within("aws signature", "X-Amz-Signature=", r"X-Amz-Signature=([0-9a-f]{40,64})"),
     _token("akamai token", "akab-", r"akab-[a-z0-9]{16}-[a-z0-9]{16}"),
     _token("aws session token", "FwoGZXIvYXdz IQoJb3JpZ2lu", r"(?:FwoGZXIvYXdz|IQoJb3JpZ2lu)[A-Za-z0-9/+=]{40,2000}"),
     _token(
@@ -67,7 +81,7 @@ TOKEN_RULES: Final[tuple[TokenRule, ...]] = (
         r"[A-Za-z0-9/+]{70,80}(?:APIM|ACDb|\+(?:ABa|AMC|ASt))[A-Za-z0-9+/]{5,6}(?:==)?",
     ),
     _token("azure devops token", "AZDO", r"[A-Za-z0-9]{70,80}AZDO[A-Za-z0-9]{4}"),
-    _link("azure shared access signature", "sig=", r"[?&;]sig=([\w%+/=-]{40,100})"),
+    _within("azure shared access signature", "sig=", r"[?&;]sig=([\w%+/=-]{40,100})"),
     _token("digitalocean token", "_v1_", r"do[oprt]_v1_[0-9a-f]{32,64}"),
     _token("alibaba access key", "LTAI", r"LTAI[A-Za-z0-9]{12,30}(?![A-Za-z0-9])"),
     _token("tencent secret id", "AKID", r"AKID[A-Za-z0-9]{28,40}(?![A-Za-z0-9])"),
@@ -112,12 +126,12 @@ TOKEN_RULES: Final[tuple[TokenRule, ...]] = (
         "glpat- gldt- glrt- glrtr- glcbt- glptt- glft- glimt- glagent- glsoat- glffct- gloas- glwt-",
         r"gl(?:pat|dt|rt|rtr|cbt|ptt|ft|imt|agent|soat|ffct|oas|wt)-[\w.-]{15,300}",
     ),
-    _link("gitlab session", "_gitlab_session=", r"_gitlab_session=([0-9a-z]{32})"),
+    _within("gitlab session", "_gitlab_session=", r"_gitlab_session=([0-9a-z]{32})"),
     _token("gitlab token", "GR1348941", r"GR1348941[\w-]{16,40}"),
     _token("bitbucket token", "ATBB ATCTT3x BBDC-", r"(?:ATBB[\w=]{20,60}|ATCTT3x[\w=.-]{20,300}|BBDC-[\w+/-]{40,50})"),
     _token("atlassian token", "ATATT3x ATSTT3x ATOA", r"(?:ATATT3x|ATSTT3x|ATOAT3x)[\w=.-]{20,300}"),
     _token("npm token", "npm_", r"npm_[A-Za-z0-9]{30,50}"),
-    _link(
+    _within(
         "npm token", "_authToken _auth _password", r"_(?:authToken|auth|password)\s?=\s?[\"']?(?!\$)([\w+/=.-]{12,300})"
     ),
     _token("pypi token", "pypi-Ag", r"pypi-Ag[\w-]{30,300}"),
@@ -140,25 +154,27 @@ TOKEN_RULES: Final[tuple[TokenRule, ...]] = (
         r"(?:xox[abcdeprs](?:\.xox[abp])?-(?=[A-Za-z%-]{0,30}\d)[\w%-]{10,400}|xapp-\d-[A-Za-z0-9-]{10,200}"
         r"|xwfp-[\w-]{10,200})",
     ),
-    _link(
+    _within(
         "slack webhook", "hooks.slack.com", r"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/[\w/-]{20,200}"
     ),
-    _link("discord webhook", "/webhooks/", r"discord(?:app)?\.com/api/(?:v\d{1,2}/)?webhooks/\d{10,24}/[\w-]{20,120}"),
+    _within(
+        "discord webhook", "/webhooks/", r"discord(?:app)?\.com/api/(?:v\d{1,2}/)?webhooks/\d{10,24}/[\w-]{20,120}"
+    ),
     _token("discord token", ".", r"(?<![\w.-])[MNO][\w-]{23,27}\.[\w-]{6,7}\.[\w-]{27,45}(?![\w-])"),
     _token("telegram token", ":AA", r"\d{6,12}:AA[\w-]{30,40}"),
-    _link("teams webhook", "office.com/webhook", r"[\w.-]{1,80}\.office\.com/webhook(?:b2)?/[\w@./-]{30,400}"),
-    _link(
+    _within("teams webhook", "office.com/webhook", r"[\w.-]{1,80}\.office\.com/webhook(?:b2)?/[\w@./-]{30,400}"),
+    _within(
         "power automate webhook",
         "logic.azure.com powerplatform.com",
         r"(?:logic\.azure|powerplatform)\.com[^\s\"'<>]{10,300}sig=([\w%-]{20,100})",
     ),
-    _link(
+    _within(
         "google chat webhook",
         "chat.googleapis.com",
         r"chat\.googleapis\.com/v1/spaces/[^\s\"'<>]{1,80}/messages\?[^\s\"'<>]{20,300}",
     ),
-    _link("mattermost webhook", "/hooks/", r"/hooks/([a-z0-9]{26})(?![A-Za-z0-9])"),
-    _link("zapier webhook", "hooks.zapier.com", r"hooks\.zapier\.com/hooks/catch/\d{3,12}/\w{4,20}"),
+    _within("mattermost webhook", "/hooks/", r"/hooks/([a-z0-9]{26})(?![A-Za-z0-9])"),
+    _within("zapier webhook", "hooks.zapier.com", r"hooks\.zapier\.com/hooks/catch/\d{3,12}/\w{4,20}"),
     # Models
     _token("anthropic key", "sk-ant-", r"sk-ant-[\w-]{16,250}"),
     _token("openrouter key", "sk-or-", r"sk-or-[\w-]{16,250}"),
@@ -197,7 +213,7 @@ TOKEN_RULES: Final[tuple[TokenRule, ...]] = (
     _token("twilio key", "SK", r"SK(?:[0-9a-f]{32}|[0-9A-F]{32})(?![0-9A-Za-z])"),
     _token("sendgrid key", "SG.", r"SG\.[\w-]{16,32}\.[\w-]{16,64}"),
     _token("mailgun key", "key-", r"key-[0-9a-f]{32}(?![0-9a-f])"),
-    _link("mailgun key", "mailgun MAILGUN Mailgun", r"(?<![0-9a-f])[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![0-9a-f])"),
+    _within("mailgun key", "mailgun MAILGUN Mailgun", r"(?<![0-9a-f])[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![0-9a-f])"),
     _token("easypost key", "EZAK EZTK", r"EZ[AT]K[A-Za-z0-9]{50,60}"),
     _token("mailchimp key", "-us", r"[0-9A-Za-z]{32}-us\d{1,2}(?!\w)"),
     _token("brevo key", "xkeysib- xsmtpsib-", r"x(?:keysib|smtpsib)-[0-9a-f]{40,64}-\w{10,20}"),
@@ -221,9 +237,18 @@ TOKEN_RULES: Final[tuple[TokenRule, ...]] = (
     _token("airtable token", "pat", r"pat[A-Za-z0-9]{14}\.[0-9a-f]{50,64}"),
     _token("asana token", "1/", r"[12]/\d{14,18}(?:/\d{14,18})?:[0-9a-f]{32}"),
     _token("hubspot token", "pat-", r"pat-(?:na|eu|ap)\d-[0-9a-f-]{30,40}"),
+    _token("mapbox token", "sk.eyJ tk.eyJ", r"[st]k\.eyJ[\w-]{20,400}\.[\w-]{10,60}"),
+    _token("twitch stream key", "live_", r"live_\d{6,12}_[A-Za-z0-9]{26,34}"),
+    _token("adafruit key", "aio_", r"aio_[A-Za-z0-9]{28}(?!\w)"),
+    _token("dependency-track key", "odt_", r"odt_[A-Za-z0-9]{32,48}"),
+    _token("mongodb atlas token", "mdb_sa_sk_", r"mdb_sa_sk_[\w-]{36,48}"),
+    _token("shippo token", "shippo_", r"shippo_(?:live|test)_[0-9a-fA-F]{36,44}"),
+    _token("sourcegraph token", "slk_", r"slk_[0-9a-f]{60,70}"),
+    _token("scrapfly key", "scp-live- scp-test-", r"scp-(?:live|test)-[0-9a-f]{32}"),
+    _token("pixie key", "px-api- px-dep-", r"px-(?:api|dep)-[0-9a-z-]{36}"),
     _token("postman key", "PMAT-", r"PMAT-[A-Z0-9]{24,28}"),
-    _token("posthog key", "phx_ phs_ phr_ pha_", r"ph[xsra]_[A-Za-z0-9]{40,70}"),
-    _token("salesforce token", "00D", r"00D[A-Za-z0-9]{9,15}!A[A-Za-z0-9_.]{60,200}"),
+    _token("posthog key", "phx_ phs_ phr_ pha_", r"ph[xsra]_[\w-]{40,70}"),
+    _token("salesforce token", "00D", r"00D[A-Za-z0-9]{9,15}![A-Za-z0-9_.]{60,200}"),
     _token("defined networking key", "dnkey-", r"dnkey-[\w=-]{26,30}-[\w=-]{40,60}"),
     _token("infracost key", "ico-", r"ico-[A-Za-z0-9]{32}(?!\w)"),
     _token("frame.io token", "fio-u-", r"fio-u-[\w=-]{50,80}"),
@@ -239,7 +264,11 @@ TOKEN_RULES: Final[tuple[TokenRule, ...]] = (
         "glsa_ glc_ eyJrIjoi",
         r"(?:glsa_[\w-]{30,60}|glc_[A-Za-z0-9+/=]{32,400}|eyJrIjoi[A-Za-z0-9]{40,400}={0,2})",
     ),
-    _token("new relic key", "NRAK- NRII- NRIQ- NRAL", r"(?:NR(?:AK|II|IQ)-[\w-]{16,40}|[0-9a-fx]{30,40}NRAL)(?![\w-])"),
+    _token(
+        "new relic key",
+        "NRAK- NRII- NRIQ- NRAA- NRAL",
+        r"(?:NR(?:AK|II|IQ|AA)-[\w-]{16,40}|(?:[a-z]{2}\d\dxx)?[0-9a-f]{28,40}NRAL)(?![\w-])",
+    ),
     _token("sentry token", "sntrys_ sntryu_", r"sntry[su]_[\w=+/.-]{30,300}"),
     _token("dynatrace token", "dt0", r"dt0[a-z]\d{2}\.[A-Za-z0-9]{20,28}\.[A-Za-z0-9]{50,70}"),
     _token("honeycomb key", "hcaik_ hcamk_ hcalk_", r"hca[ilm]k_[a-z0-9]{24,80}"),
@@ -253,22 +282,22 @@ TOKEN_RULES: Final[tuple[TokenRule, ...]] = (
     # Keys and signed tokens
     _token("age key", "AGE-SECRET-KEY-", r"AGE-SECRET-KEY-1[A-Z0-9]{30,80}"),
     _token("nats seed", "SU SA SC SO SN SX", r"S[ACNOUX][A-Z2-7]{56}(?![A-Z0-9])"),
-    _link("ntlm token", "TlRMTVNTUAAD", r"TlRMTVNTUAAD[A-Za-z0-9+/=]{20,4000}"),
+    _within("ntlm token", "TlRMTVNTUAAD", r"TlRMTVNTUAAD[A-Za-z0-9+/=]{20,4000}"),
     TokenRule(
         "jwt",
         ("eyJ",),
-        re.compile(r"(?<![\w-])eyJ[\w-]{8,8000}+\.[\w-]{8,16000}+\.(?:[\w-]{4,8000}+)?(?:\.[\w-]{4,16000}+){0,2}"),
+        r"(?<![\w-])eyJ[\w-]{8,8000}+\.[\w-]{8,16000}+\.(?:[\w-]{4,8000}+)?(?:\.[\w-]{4,16000}+){0,2}",
     ),
     TokenRule(
         "signed cookie",
         ("eyJ", "eJ"),
-        re.compile(r"(?<![\w-])e(?:yJ|J)[\w-]{16,4000}+:[A-Za-z0-9]{6}:[\w-]{27,44}(?![\w-])"),
+        r"(?<![\w-])e(?:yJ|J)[\w-]{16,4000}+:[A-Za-z0-9]{6}:[\w-]{27,44}(?![\w-])",
     ),
-    _link(
+    _within(
         "password hash",
-        "$2 $1$ $5$ $6$ $y$ $apr1$ $argon2 $scrypt pbkdf2_",
-        r"(?:\$2[abxy]\$\d\d\$[./A-Za-z0-9]{50,53}|\$(?:1|5|6|y"
-        r"|apr1)\$[^\s$:]{1,40}\$(?:[./A-Za-z0-9]{1,40}\$)?[./A-Za-z0-9]{20,90}"
+        "$2 $1$ $5$ $6$ $8$ $9$ $y$ $apr1$ $argon2 $scrypt pbkdf2_ $krb5",
+        r"(?:\$2[abxy]\$\d\d\$[./A-Za-z0-9]{50,53}|\$krb5\w{2,8}\$\d\d\$[^\s\"']{40,4000}"
+        r"|\$(?:1|5|6|8|9|y|apr1)\$[^\s$:]{1,40}\$(?:[./A-Za-z0-9]{1,40}\$)?[./A-Za-z0-9]{20,90}"
         r"|\$argon2(?:id|i|d)\$v=\d{1,3}\$[\w=,]{5,60}\$[\w+/-]{8,100}\$[\w+/-]{16,200}"
         r"|pbkdf2_sha\d{1,3}\$\d{3,8}\$[\w+/=-]{4,60}\$[\w+/=-]{20,100})",
     ),
@@ -281,52 +310,73 @@ PHRASE_RULES: Final[tuple[TokenRule, ...]] = (
         "AKIA ASIA",
         r"(?:AKIA|ASIA)[A-Z0-9]{16}[\"'`,:;|/\s]{1,12}([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+])",
     ),
-    _link("json web key", '"kty"', r"\"(?:d|k|p|q|dp|dq|qi)\"\s{0,4}:\s{0,4}\"([\w-]{16,4000})\""),
+    _within("json web key", '"kty"', r"\"(?:d|k|p|q|dp|dq|qi)\"\s{0,4}:\s{0,4}\"([\w-]{16,4000})\""),
     # Passwords that stand in a place made for them
-    _link("password", "@tcp( @unix( @tcp6(", r"(?<![^\s\"'`=(])[\w.-]{1,64}:([^\s\"'`:@/]{1,100})@(?:tcp6?|unix)\("),
-    _link("password", "oracle", r"jdbc:oracle:\w{1,10}:[\w.-]{1,64}/([^\s\"'`@/]{1,100})@"),
-    _link(
+    _within("password", "@tcp( @unix( @tcp6(", r"(?<![^\s\"'`=(])[\w.-]{1,64}:([^\s\"'`:@/]{1,100})@(?:tcp6?|unix)\("),
+    _within("password", "oracle", r"jdbc:oracle:\w{1,10}:[\w.-]{1,64}/([^\s\"'`@/]{1,100})@"),
+    _within(
         "password",
         "machine",
         r"\bmachine\s{1,20}\S{1,200}\s{1,40}login\s{1,20}\S{1,200}\s{1,40}password\s{1,20}(\S{1,200})",
     ),
-    _link("password", ":5432: :*:", r"(?m)^[\w.*-]{1,100}:(?:5432|\*):[\w*-]{1,64}:[\w*-]{1,64}:([^\s:]{3,100})$"),
-    _link(
+    _within("password", ":5432: :*:", r"(?m)^[\w.*-]{1,100}:(?:5432|\*):[\w*-]{1,64}:[\w*-]{1,64}:([^\s:]{3,100})$"),
+    _within(
         "password",
         "curl wget http",
         r"\b(?:curl|wget|http|https)\s(?:(?:[^\n|;]|\\\n){0,200}?\s)?(?:-u|--user|-a|--auth|--proxy-user"
         r"|-U)[ =]?[\"']?[^\s\"':]{0,64}:([^\s\"'`$<{]{3,100})",
     ),
-    _link(
+    _within(
         "password",
         "IDENTIFIED identified",
         r"(?i:identified\s{1,4}with)\s{1,4}\S{1,60}\s{1,4}(?i:by|as)\s{1,4}['\"]([^'\"\s]{3,200})['\"]",
     ),
-    _link(
+    _within(
+        "vault unseal key",
+        "unseal Unseal",
+        r"(?i:unseal(?:\skey\s\d)?:?)\s{1,4}(?=[a-z+/]{0,60}[A-Z0-9])([A-Za-z0-9+/]{40,64}={0,2})(?![\w/+])",
+    ),
+    _within("okta token", "okta Okta OKTA", r"(?<![\w-])00(?=[A-Za-z_-]{0,38}\d)[\w-]{40}(?![\w-])"),
+    _within(
+        "sonar token", "sonar", r"(?i:sonar[._]?login)[\"']?\s{0,4}[,:=]{1,2}\s{0,4}[\"']?([0-9a-f]{40})(?![0-9a-f])"
+    ),
+    _within(
+        "password",
+        "NetworkCredential",
+        r"NetworkCredential\(\s{0,4}\"[^\"\n]{0,100}\"\s{0,4},\s{0,4}\"([^\"\n]{3,100})\"",
+    ),
+    _within("password", "sexec SEXEC sExec", r"(?i:psexec(?:\.exe)?\s[^\n|;]{0,160}?\s-p\s{1,4})([^\s\"'%$<]{3,100})"),
+    _within(
+        "private key",
+        "LS0tLS1CRUdJTi",
+        r"LS0tLS1CRUdJTi(?:BSU0EgUFJJVk|BQUklWQVRF|BPUEVOU1NIIFBSSVZBVEUg|BFQyBQUklWQVRF|BFTkNSWVBURUQgUFJJVk"
+        r"|BEU0EgUFJJVk|BQR1AgUFJJVk)[A-Za-z0-9+/=]{20,8000}",
+    ),
+    _within(
         "password",
         "requirepass masterauth",
         r"(?m)^\s{0,8}(?:requirepass|masterauth):?\s{1,8}[\"']?([^\s\"'<$]{3,200})",
     ),
-    _link("password", "sshpass", r"\bsshpass\s{1,4}-p\s{0,4}[\"']?([^\s\"'`$<{]{2,100})"),
-    _link(
+    _within("password", "sshpass", r"\bsshpass\s{1,4}-p\s{0,4}[\"']?([^\s\"'`$<{]{2,100})"),
+    _within(
         "password",
         "mysql mariadb",
         r"\b(?:mysql|mysqldump|mysqladmin|mariadb|mariadb-dump)\s[^\n|;]{0,100}?(?<=\s)-p[\"']?([^\s\"'`$<{]{2,100})",
     ),
-    _link("password", "redis-cli", r"\bredis-cli\s[^\n|;]{0,100}?(?:-a|--pass)\s{1,4}[\"']?([^\s\"'`$<{]{2,100})"),
-    _link(
+    _within("password", "redis-cli", r"\bredis-cli\s[^\n|;]{0,100}?(?:-a|--pass)\s{1,4}[\"']?([^\s\"'`$<{]{2,100})"),
+    _within(
         "password",
         "login",
         r"\b(?:docker|podman|helm|oc|az|crane|skopeo)\s(?:\w{1,20}\s)?login\s[^\n|;]{0,150}?(?<=\s)(?:-p"
         r"|--password)[ =][\"']?([^\s\"'`$<{]{2,100})",
     ),
-    _link(
+    _within(
         "password",
         "chpasswd",
         r"echo\s{1,4}[\"']?[\w.-]{1,40}:([^\s\"'`$<{]{2,100})[\"']?\s{0,4}\|\s{0,4}(?:sudo\s)?chpasswd",
     ),
-    _link("password", "pass:", r"-pass(?:in|out)?\s{1,4}[\"']?pass:([^\s\"'`$<{]{2,100})"),
-    _link(
+    _within("password", "pass:", r"-pass(?:in|out)?\s{1,4}[\"']?pass:([^\s\"'`$<{]{2,100})"),
+    _within(
         "password",
         "ConvertTo-SecureString",
         r"ConvertTo-SecureString\s{1,4}(?:-\w{1,12}\s{1,4}){0,3}[\"'\\]{0,3}([^\s\"'`$\\-][^\s\"'\\]{3,100})",

@@ -112,8 +112,9 @@ def _tokens(text: str) -> Iterator[Finding]:
 def _matches(rules: Iterable[TokenRule], text: str) -> Iterator[Finding]:
     for rule in rules:
         if any(word in text for word in rule.words):
-            group = rule.pattern.groups
-            for match in rule.pattern.finditer(text):
+            pattern = rule.pattern
+            group = pattern.groups
+            for match in pattern.finditer(text):
                 if not _is_filler(match[group]):
                     yield Finding(rule.kind, *match.span(group))
 

@@ -15,8 +15,8 @@ _REFERENCE: Final = re.compile(
     r"|config|k8s|gcp|aws|azure|https?|arn|projects)(?:://|:[a-z/]|\.[a-z]|/[a-z])"
 )
 _MASKED: Final = re.compile(
-    r"\*{3}|\.{3}|…|•{2}|_{6}|#{4}|[xX]{4}|x{3}-|(?i:redacted|masked|placeholder|removed|omitted|elided"
-    r"|(?:token|string|key|secret|password)_?here)"
+    r"\*{3}|\.{3}|…|•{2}|_{6}|#{4}|[xX]{4}|x{3}-"
+    r"|(?i:redacted|masked|placeholder|removed|omitted|elided|(?:token|string|key|secret|password)_?here)"
 )
 _ONE_CHARACTER: Final = re.compile(r"(.)\1*")
 _TO_FILL_IN: Final = re.compile(
@@ -24,8 +24,8 @@ _TO_FILL_IN: Final = re.compile(
     r"|change_?this)[-_. ]?){1,4}"
     r"(?:[a-z0-9]{1,20}[-_. ]){0,3}(?:[a-z0-9]{1,20})?"
     r"(?:password|passwd|passphrase|pwd|pass|secret|token|key|here|me|it|this|value|credentials?)"
-    r"|(?i:example|sample|dummy|fake|change[-_ ]?(?:me|it|this)|replace[-_ ]?me|to[-_ ]?do|tbd|fixme|n/?a"
-    r"|none|null|nil)"
+    r"|(?i:example|sample|dummy|fake|change[-_ ]?(?:me|it|this)|not[-_ ]?set|unset|replace[-_ ]?me|to[-_ ]?do"
+    r"|tbd|fixme|n/?a|none|null|nil)"
 )
 _EXPRESSION: Final = re.compile(
     r"(?:os|process|env|settings|config|cfg|conf|self|this|cls|request|req|ctx|context|args|options|opts"
@@ -57,7 +57,7 @@ _QUANTITY: Final = re.compile(
 )
 _WORDLIKE_PART: Final = re.compile(r"[A-Za-zÀ-ɏ]{1,19}\d{0,2}|[vV]?\d{1,4}")
 _PARTS: Final = re.compile(r"[-_./:@ ,+]+")
-_WORD_STARTS: Final = re.compile(r"[-_.:]+|(?<=[a-z])(?=[A-Z])")
+_WORD_STARTS: Final = re.compile(r"[-_.:/#]+|(?<=[a-z])(?=[A-Z])")
 _CASE_CHANGE: Final = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
 _OWN_NAME: Final = re.compile(
     r"(?i)(?:pass(?:word|wd|phrase|wort|code)?|pwd|pw|secret|token|key|apikey|cred(?:ential)?|auth|hash|env"
@@ -66,6 +66,7 @@ _OWN_NAME: Final = re.compile(
 _CLASSES: Final = tuple(re.compile(pattern) for pattern in ("[a-z]", "[A-Z]", r"\d", r"[!@#$%^&*+~?=;|\\]"))
 _DIGIT_OR_SIGN: Final = re.compile(r"[\d!@#$%^&*+~]")
 _LETTER: Final = re.compile(r"[^\W\d_]")
+_UNBROKEN: Final = re.compile(r"[\w.+/=~-]+")
 _SENTENCE: Final = re.compile(
     r"(?i)\b(?:the|is|are|must|should|may|be|an?|of|for|your|to|in|with|from|not|required|enter|please"
     r"|invalid|missing"
@@ -97,7 +98,7 @@ _STATUS_WORDS: Final = frozenset(
 
 def is_placeholder(value: str) -> bool:
     """Whether a value stands for a secret instead of being one: a variable, a mask, an invitation to fill in."""
-    bare = value.strip(" \t*")
+    bare = value.strip(" \t*'\"\\")
     return bool(
         not bare
         or _ONE_CHARACTER.fullmatch(bare)
@@ -131,6 +132,11 @@ def is_mixed(value: str) -> bool:
 def is_varied(value: str) -> bool:
     """Three of small letters, capitals, digits and signs: enough to tell a password without any punctuation."""
     return len(value) >= 6 and sum(bool(pattern.search(value)) for pattern in _CLASSES) >= 3
+
+
+def is_long_drawn(value: str) -> bool:
+    """A digest, a UUID or the like, as opposed to anything that a person would write."""
+    return len(value) >= 20 and bool(_UNBROKEN.fullmatch(value)) and is_random(value)
 
 
 def is_single_word(value: str) -> bool:
