@@ -37,6 +37,9 @@ preload_app = False
 timeout = 60
 graceful_timeout = 8
 keepalive = 5
+# A question of 8,000 characters is up to 96,000 bytes of a request line once it is percent-encoded, and between
+# 8,190 and no limit at all gunicorn offers nothing. How long a question may be is for the search to say.
+limit_request_line = 0
 loglevel = "warning"
 # It would write into the home directory of whoever runs this.
 control_socket_disable = True
