@@ -41,37 +41,29 @@ _QUALIFIERS: Final = {
     for name, words in (
         (
             "key",
-            "api|access|secret[ _.-]?access|secret|private|auth|authentication|account|encryption|encrypt"
-            "|signing|master"
-            "|shared|storage|service|subscription|license|deploy|app|application|admin|root|consumer|client"
-            "|webhook|hmac"
-            "|jwt|cipher|crypto",
+            r"\bp|priv|api|access|secret[ _.-]?access|secret|private|auth|authentication|account|encryption|encrypt"
+            "|signing|master|shared|storage|service|subscription|license|deploy|app|application|admin|root|consumer"
+            "|client|webhook|hmac|jwt|cipher|crypto",
         ),
         ("secret", "client|app|application|api|webhook|shared|signing|consumer|jwt|auth|oauth|session|cookie|aws"),
         (
             "token",
-            "api|auth|access|refresh|bot|bearer|personal[ _-]access|deploy|session|security|registry|private"
-            "|oauth|id|ci"
-            "|job|agent|service|vault|npm|git(?:hub|lab)?|slack|hf|root|admin|user",
+            "api|auth|access|refresh|bot|bearer|personal[ _-]access|deploy|session|security|registry|private|oauth|id"
+            "|ci|job|agent|service|vault|npm|git(?:hub|lab)?|slack|hf|root|admin|user",
         ),
         (
             "pass",
-            "db|database|smtp|e?mail|imap|user|usr|ftp|sftp|ssh|redis|mysql|pg|postgres|sql|mongo|admin|root"
-            "|http"
-            "|basic[ _-]?auth|my|ldap|rabbitmq|mqtt|wifi|key|store|login|(?:id|user|username|login"
-            "|account)\\s?[/,]",
+            "db|database|smtp|e?mail|imap|user|usr|ftp|sftp|ssh|redis|mysql|pg|postgres|sql|mongo|admin|root|http"
+            "|basic[ _-]?auth|my|ldap|rabbitmq|mqtt|wifi|key|store|login|(?:id|user|username|login|account)\\s?[/,]",
         ),
     )
 }
 _HARMLESS_QUALIFIER: Final = re.compile(
-    r"(?:csrf|xsrf|next|page|paging|continuation|cursor|eos|bos|pad|unk|sep|cls|mask|stop|special|max|min"
-    r"|num|cancellation"
-    r"|cancel|input|output|prompt|completion|lexer|syntax|design|sync|public|proxy|by|sort|primary|foreign"
-    r"|partition"
-    r"|idempotency|cache|websocket|object|s3|route|routing|host|hash|map|dedup|lookup|natural|surrogate"
-    r"|composite|unique"
-    r"|project|issue|ticket|jira|translation|message|event|shard|range|row|column|document|figure"
-    r"|ssh[ _-]pub)[ _.-]?$"
+    r"(?:csrf|xsrf|next|page|paging|continuation|cursor|eos|bos|pad|unk|sep|cls|mask|stop|special|max|min|num"
+    r"|cancellation|cancel|input|output|prompt|completion|lexer|syntax|design|sync|public|proxy|by|sort|primary"
+    r"|foreign|partition|idempotency|cache|websocket|object|s3|route|routing|host|hash|map|dedup|lookup|natural"
+    r"|surrogate|composite|unique|project|issue|ticket|jira|translation|message|event|shard|range|row|column|document"
+    r"|figure|ssh[ _-]pub)[ _.-]?$"
 )
 _LOOKBACK: Final = 26
 
@@ -83,13 +75,12 @@ _SUFFIX: Final = (
 )
 _OF: Final = (
     r"(?:[ \t](?:for|of|in|on|to|von|für|de|du)(?:[ \t](?:the|user|account|database|our|my|your|this|den|die|der)){0,2}"
-    r"[ \t][\"'`]?[\w@./-]{1,40}[\"'`]?(?:[ \t]\w{1,20})?)?"
+    r"[ \t][\"'`]?[\w@./-]{1,40}[\"'`]?(?:[ \t](?!(?:is|was|ist|war|lautet)\b)\w{1,20})??)?"
 )
 _CLOSE: Final = r"(?P<closed>\\{0,3}[\"'`])?[\])}]{0,2}[*_]{0,3}"
 _INNER: Final = r"[ \t]{0,20}"
 _WRAPPER: Final = (
-    r"(?:(?:new\s)?(?:[A-Za-z]\w{0,20}\.){0,2}\w{0,20}(?:[sS]ecret|[sS]tring|Str|Some|[pP]assword|encode"
-    r"|bytes|from)"
+    r"(?:(?:new\s)?(?:[A-Za-z]\w{0,20}\.){0,2}\w{0,20}(?:[sS]ecret|[sS]tring|Str|Some|[pP]assword|encode|bytes|from)"
     r"\w{0,10}\(\s{0,4}(?=[\"'`]))?"
 )
 _TYPE: Final = r"[A-Za-z_&*\[][\w.\[\]|&*?]{0,40}"
@@ -330,7 +321,11 @@ def _is_keylike(text: str, named: _Named, between: re.Match[str], content: str) 
     if "/" in content and not ("+" in content or content.endswith("=")):
         return False
     before = text[max(0, named.start - 1) : named.start]
-    if (before.isalnum() or before == "_") and between["assign"] == "=" and values.is_long_drawn(content):
+    if (
+        (before.isalnum() or before == "_")
+        and (between["assign"] or "").strip() == "="
+        and values.is_long_drawn(content)
+    ):
         return True
     return len(content) >= 16 and values.is_random(content) and values.is_varied(content)
 

@@ -13,9 +13,8 @@ from apps.core.screening.values import is_placeholder, is_random
 _BEARER: Final = re.compile(r"bearer[\s:=]{1,4}[\"'`]?([A-Za-z0-9._~+/-]{8,4000}={0,2})", re.IGNORECASE)
 _BASIC: Final = re.compile(r"basic\s{1,4}[\"'`]?([A-Za-z0-9+/]{6,400}={0,2})(?![\w+/=])", re.IGNORECASE)
 _RAW: Final = re.compile(
-    r"authorization[\"'`]?\s{0,4}[:=,]\s{0,4}[\"'`]?(?:(?:token|apikey|api-key|key|digest|bot|oauth|ntlm"
-    r"|negotiate|ssws)[\s=]{1,4})?[\"'`]?"
-    r"([A-Za-z0-9._~+/-]{8,4000}={0,2})",
+    r"authorization[\"'`]?\s{0,4}[:=,]\s{0,4}[\"'`]?(?:(?:token|apikey|api-key|key|digest|bot|oauth|ntlm|negotiate"
+    r"|ssws)[\s=]{1,4})?[\"'`]?([A-Za-z0-9._~+/-]{8,4000}={0,2})",
     re.IGNORECASE,
 )
 

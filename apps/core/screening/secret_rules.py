@@ -345,7 +345,9 @@ PHRASE_RULES: Final[tuple[TokenRule, ...]] = (
         "NetworkCredential",
         r"NetworkCredential\(\s{0,4}\"[^\"\n]{0,100}\"\s{0,4},\s{0,4}\"([^\"\n]{3,100})\"",
     ),
-    _within("password", "sexec SEXEC sExec", r"(?i:psexec(?:\.exe)?\s[^\n|;]{0,160}?\s-p\s{1,4})([^\s\"'%$<]{3,100})"),
+    _within(
+        "password", "sexec SEXEC sExec SExec", r"(?i:psexec(?:\.exe)?\s[^\n|;]{0,160}?\s-p\s{1,4})([^\s\"'%$<]{3,100})"
+    ),
     _within(
         "private key",
         "LS0tLS1CRUdJTi",

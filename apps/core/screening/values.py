@@ -6,12 +6,9 @@ import re
 from typing import Final
 
 _REFERENCE: Final = re.compile(
-    r"[<{\[]|\$[({]|\$\{?[A-Z_][A-Z0-9_]*\b|\$[a-z_]+\b(?![!@#%^&*])|%[({]|%\w+%|#\{|@\{|@@"
-    r"|\\\\|[&*][A-Za-z_]+$"
-    r"|!(?:Ref|Sub|GetAtt|ImportValue|vault|secret|env\w*|reference|file|include"
-    r"|encrypted)\b|ENC\[|ENC\(|\{cipher\}"
-    r"|(?i:vault|ssm|sm|gsm|kv|env|file|kms|op|bw|pass|keyring|keychain|secretsmanager|secrets?|ref|sops"
-    r"|doppler"
+    r"[<{\[]|\$[({]|\$\{?[A-Z_][A-Z0-9_]*\b|\$[a-z_]+\b(?![!@#%^&*])|%[({]|%\w+%|#\{|@\{|@@|\\\\|[&*][A-Za-z_]+$"
+    r"|!(?:Ref|Sub|GetAtt|ImportValue|vault|secret|env\w*|reference|file|include|encrypted)\b|ENC\[|ENC\(|\{cipher\}"
+    r"|(?i:vault|ssm|sm|gsm|kv|env|file|kms|op|bw|pass|keyring|keychain|secretsmanager|secrets?|ref|sops|doppler"
     r"|config|k8s|gcp|aws|azure|https?|arn|projects)(?:://|:[a-z/]|\.[a-z]|/[a-z])"
 )
 _MASKED: Final = re.compile(
@@ -21,29 +18,21 @@ _MASKED: Final = re.compile(
 _ONE_CHARACTER: Final = re.compile(r"(.)\1*")
 _TO_FILL_IN: Final = re.compile(
     r"(?i)(?:(?:your|my|the|some|any|an?|new|old|enter|insert|put|set|add|paste|replace|change"
-    r"|change_?this)[-_. ]?){1,4}"
-    r"(?:[a-z0-9]{1,20}[-_. ]){0,3}(?:[a-z0-9]{1,20})?"
-    r"(?:password|passwd|passphrase|pwd|pass|secret|token|key|here|me|it|this|value|credentials?)"
-    r"|(?i:example|sample|dummy|fake|change[-_ ]?(?:me|it|this)|not[-_ ]?set|unset|replace[-_ ]?me|to[-_ ]?do"
-    r"|tbd|fixme|n/?a|none|null|nil)"
+    r"|change_?this)[-_. ]?){1,4}(?:[a-z0-9]{1,20}[-_. ]){0,3}(?:[a-z0-9]{1,20})?(?:password|passwd|passphrase|pwd"
+    r"|pass|secret|token|key|here|me|it|this|value|credentials?)|(?i:example|sample|dummy|fake|change[-_ ]?(?:me|it"
+    r"|this)|not[-_ ]?set|unset|replace[-_ ]?me|to[-_ ]?do|tbd|fixme|n/?a|none|null|nil)"
 )
 _EXPRESSION: Final = re.compile(
-    r"(?:os|process|env|settings|config|cfg|conf|self|this|cls|request|req|ctx|context|args|options|opts"
-    r"|params|props"
-    r"|state|secrets|vars|var|local|data|module|system|app|user|credentials|creds|session|response|res|form"
-    r"|values|each)"
-    r"(?:\.|\[|->|::|\?\.)\w|ENV\[|[A-Za-z_][\w.]{0,80}\(|[\w.]{1,80}\[[\"'\w]|[A-Za-z_]\w*(?:(?:\.|->"
-    r"|::)[A-Za-z_]\w*)+$"
-    r"|(?:await|new|not|lambda|typeof|async)$"
+    r"(?:os|process|env|settings|config|cfg|conf|self|this|cls|request|req|ctx|context|args|options|opts|params|props"
+    r"|state|secrets|vars|var|local|data|module|system|app|user|credentials|creds|session|response|res|form|values"
+    r"|each)(?:\.|\[|->|::|\?\.)\w|ENV\[|[A-Za-z_][\w.]{0,80}\(|[\w.]{1,80}\[[\"'\w]|[A-Za-z_]\w*(?:(?:\.|->"
+    r"|::)[A-Za-z_]\w*)+$|(?:await|new|not|lambda|typeof|async)$"
 )
 _TYPE: Final = re.compile(
     r"(?i)(?:optional|maybe|option|list|array|set|dict|map|union|literal|annotated|final|readonly"
-    r"|nullable)?[\[<(]?"
-    r"(?:str|string|text|bytes?|char|varchar|int|integer|bool|boolean|float|number|object|any|uuid|blob"
-    r"|secretstr|secret"
-    r"|securestring|password|token|hash|base64|hex|jwt|none|null|nil|true|false|undefined|void|self"
-    r"|char\*|\[\]byte|&str"
-    r"|charfield|textfield|field)(?:[\])>]|\(\d*\)|\[\]|\?|!)?[;,]?"
+    r"|nullable)?[\[<(]?(?:str|string|text|bytes?|char|varchar|int|integer|bool|boolean|float|number|object|any|uuid"
+    r"|blob|secretstr|secret|securestring|password|token|hash|base64|hex|jwt|none|null|nil|true|false|undefined|void"
+    r"|self|char\*|\[\]byte|&str|charfield|textfield|field)(?:[\])>]|\(\d*\)|\[\]|\?|!)?[;,]?"
 )
 _ALGORITHM: Final = re.compile(
     r"(?i)(?:(?:sha|md|hs|rs|es|ps|aes|rsa|hmac|ed|x|tls|ssl|http|oauth|utf|base|ecdsa|p|ip|ipv|s"
@@ -51,9 +40,8 @@ _ALGORITHM: Final = re.compile(
     r"|(?:bcrypt|scrypt|argon|pbkdf)[-_/]?\w{0,24})(?:[-_/]\w{1,12}){0,3}"
 )
 _QUANTITY: Final = re.compile(
-    r"(?i)[~<>=≥≤±]{0,2}\d{1,4}(?:[.,:/–-]\d{1,4}){0,3}[-+%x]?(?:k|m|g|px|m?s|min|mins|minutes?|h|hours?|d"
-    r"|days?|weeks?"
-    r"|chars?|characters?|bytes?|bits?|digits?|times?|[kmg]i?b|st|nd|rd|th|password)?(?:-[a-z]{1,12}){0,2}"
+    r"(?i)[~<>=≥≤±]{0,2}\d{1,4}(?:[.,:/–-]\d{1,4}){0,3}[-+%x]?(?:k|m|g|px|m?s|min|mins|minutes?|h|hours?|d|days?"
+    r"|weeks?|chars?|characters?|bytes?|bits?|digits?|times?|[kmg]i?b|st|nd|rd|th|password)?(?:-[a-z]{1,12}){0,2}"
 )
 _WORDLIKE_PART: Final = re.compile(r"[A-Za-zÀ-ɏ]{1,19}\d{0,2}|[vV]?\d{1,4}")
 _PARTS: Final = re.compile(r"[-_./:@ ,+]+")
@@ -68,9 +56,8 @@ _DIGIT_OR_SIGN: Final = re.compile(r"[\d!@#$%^&*+~]")
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _UNBROKEN: Final = re.compile(r"[\w.+/=~-]+")
 _SENTENCE: Final = re.compile(
-    r"(?i)\b(?:the|is|are|must|should|may|be|an?|of|for|your|to|in|with|from|not|required|enter|please"
-    r"|invalid|missing"
-    r"|or|and|der|die|das|ein|le|la|el|un|une)\b"
+    r"(?i)\b(?:the|is|are|must|should|may|be|an?|of|for|your|to|in|with|from|not|required|enter|please|invalid"
+    r"|missing|or|and|der|die|das|ein|le|la|el|un|une)\b"
 )
 # What documentation says about a password where a settings file would have the password.
 _STATUS_WORDS: Final = frozenset(
