@@ -49,7 +49,7 @@ def get_embedder() -> Embedder:
     with _lock:
         key = _embedder_key()
         if key not in _embedders:
-            _embedders[key] = _make_embedder(settings.FIRM_MEMORY_EMBEDDER, settings.FIRM_MEMORY_EMBEDDER_DIMENSIONS)
+            _embedders[key] = make_embedder(settings.FIRM_MEMORY_EMBEDDER, settings.FIRM_MEMORY_EMBEDDER_DIMENSIONS)
         return _embedders[key]
 
 
@@ -126,14 +126,15 @@ def _inmemory(embedder: Embedder) -> MemoryProvider:
     return InMemoryProvider(embedder)
 
 
-def _make_embedder(name: str, dimensions: int) -> Embedder:
+def make_embedder(name: str, dimensions: int) -> Embedder:
+    """The embedder of that name; raises ``EmbedderRefused`` where it is not one, or lacks its dimensions."""
     if name == NAME:
         if dimensions not in (0, DIMENSIONS):
             raise EmbedderRefused(
                 f"The local embedder has {DIMENSIONS} dimensions. Leave FIRM_MEMORY_EMBEDDER_DIMENSIONS unset, or "
                 f"set it to {DIMENSIONS}."
             )
-        return LocalEmbedder(threads=getattr(settings, "FIRM_MEMORY_EMBEDDER_THREADS", 2))
+        return LocalEmbedder(threads=settings.FIRM_MEMORY_EMBEDDER_THREADS)
     model = name.removeprefix(PREFIX)
     if model == name or not model:
         raise EmbedderRefused(

@@ -63,6 +63,11 @@ def test_threads_share_one_provider():
     assert len({id(each) for each in seen}) == 1
 
 
+def test_the_local_model_uses_as_many_threads_as_it_may(settings):
+    settings.FIRM_MEMORY_EMBEDDER_THREADS = 1
+    assert get_embedder()._threads == 1
+
+
 def test_a_model_of_litellm(settings):
     settings.FIRM_MEMORY_EMBEDDER = "litellm:openai/text-embedding-3-small"
     settings.FIRM_MEMORY_EMBEDDER_DIMENSIONS = 1_536
