@@ -32,7 +32,11 @@ class HealthMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         view = health.VIEWS.get(request.path)
-        return view(request) if view else self.get_response(request)
+        if view is None:
+            return self.get_response(request)
+        response = view(request)
+        response["Content-Length"] = str(len(response.content))
+        return response
 
 
 class ProblemMiddleware:

@@ -55,7 +55,7 @@ FIRM_MEMORY_RATES = {
     "anonymous": number("FIRM_MEMORY_ANONYMOUS_PER_MINUTE", 60, least=1),
 }
 # How long a repeated request waits for the first one with its Idempotency-Key.
-FIRM_MEMORY_IDEMPOTENCY_WAIT_MS = number("FIRM_MEMORY_IDEMPOTENCY_WAIT_MS", 10_000)
+FIRM_MEMORY_IDEMPOTENCY_WAIT_MS = number("FIRM_MEMORY_IDEMPOTENCY_WAIT_MS", 10_000, least=1)
 # How many proxies of ours stand before this service, each adding to X-Forwarded-For. None: the header is not read.
 ALLAUTH_TRUSTED_PROXY_COUNT = number("FIRM_MEMORY_PROXIES", 0)
 
