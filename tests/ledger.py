@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
+import pytest
 from django.contrib.auth.models import User
+from django.db import IntegrityError, ProgrammingError, connection, transaction
 
 from apps.accounts.models import ApiToken, Workspace
 from apps.accounts.principal import Principal
@@ -46,7 +50,7 @@ def a_source(reference: str | None = None, **values: Any) -> SourceInput:
 
 def a_proposal(content: str | None = None, **changes: Any) -> Proposal:
     values: dict[str, Any] = {
-        "content": content or a_statement(),
+        "content": a_statement() if content is None else content,
         "type": "tooling_setup",
         "scope": ScopeInput(repos=("acme/pay",)),
         "sources": (a_source(),),
@@ -54,10 +58,10 @@ def a_proposal(content: str | None = None, **changes: Any) -> Proposal:
     return Proposal(**(values | changes))
 
 
-def a_body(content: str | None = None, **changes: Any) -> dict[str, Any]:
+def a_body(*content: Any, **changes: Any) -> dict[str, Any]:
     """What ``POST candidates/`` takes."""
     values: dict[str, Any] = {
-        "content": content or a_statement(),
+        "content": content[0] if content else a_statement(),
         "type": "tooling_setup",
         "scope": {"repos": ["acme/pay"]},
         "sources": [{"kind": "merge_request", "reference": f"acme/pay!{next(_numbers)}"}],
@@ -125,3 +129,31 @@ def report(principal: Principal, memory: Memory, **changes: Any) -> Candidate:
 def fresh(row: Any) -> Any:
     """The row as it stands in the database now."""
     return type(row).objects.get(pk=row.pk)
+
+
+@contextmanager
+def refused_by(constraint: str) -> Iterator[None]:
+    """PostgreSQL refuses it, at once or when the transaction would commit, under this name."""
+    with pytest.raises(IntegrityError) as refusal, transaction.atomic():
+        yield
+        connection.check_constraints()
+    assert constraint_of(refusal.value) == constraint
+
+
+@contextmanager
+def refused_as_immutable() -> Iterator[None]:
+    """PostgreSQL refuses to change or remove what is on record."""
+    with pytest.raises(ProgrammingError) as refusal, transaction.atomic():
+        yield
+    assert refusal.value.__cause__.sqlstate == "P0001"
+
+
+def constraint_of(error: Exception) -> str:
+    return error.__cause__.diag.constraint_name
+
+
+def sql(statement: str, *values: Any) -> list[tuple[Any, ...]]:
+    """Run SQL as somebody who goes round the services."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        return cursor.fetchall() if cursor.description else []

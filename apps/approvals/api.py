@@ -66,7 +66,7 @@ class ItemIn(StrictSerializer):
 
 class BulkIn(StrictSerializer):
     action = OneOf(choices=[Action.APPROVE.value, Action.REJECT.value])
-    items = Many(ItemIn(), max_items=MAX_ITEMS)
+    items = Many(ItemIn(), max_items=MAX_ITEMS, allow_empty=False)
     reason = Text(max_length=MAX_REASON, required=False, allow_blank=True)
 
 

@@ -23,7 +23,7 @@ from apps.candidates.revisions import Revision, candidate_revise, candidate_with
 from apps.candidates.selectors import QueueFilter, candidates_shown, queue
 from apps.candidates.services import Proposed, candidate_propose
 from apps.core.pagination import PageQuery, page_of
-from apps.core.serializers import Flag, Many, Moment, NoQuery, OneOf, Share, StrictSerializer, Text, Whole
+from apps.core.serializers import Flag, Many, Moment, NoQuery, OneOf, Share, StrictSerializer, Text, Whole, utc_note
 from apps.memories.models import MAX_CONTENT, Tier
 from apps.scopes.services import MAX_NAMES
 from apps.sources.api import SourceIn, SourceOut, sources_from
@@ -43,7 +43,7 @@ class ProposeIn(StrictSerializer):
     content = Text(max_length=MAX_CONTENT[Tier.INDEX], help_text="One self-contained statement, kept word for word.")
     type = Text(max_length=100, multiline=False, help_text="The name or the slug of a type; see `taxonomy/`.")
     scope = ScopeIn()
-    sources = Many(SourceIn(), max_items=MAX_SOURCES)
+    sources = Many(SourceIn(), max_items=MAX_SOURCES, allow_empty=False)
     confidence = Share(required=False, allow_null=True)
     supersedes = Many(Text(max_length=REFERENCE, multiline=False), max_items=MAX_SUPERSEDES, required=False)
     valid_from = Moment(required=False, allow_null=True)
@@ -69,7 +69,7 @@ class CorrectionIn(StrictSerializer):
     kind = OneOf(choices=CorrectionKind.values)
     reason = Text(max_length=2_000)
     replacement = Text(max_length=MAX_CONTENT[Tier.INDEX], required=False)
-    sources = Many(SourceIn(), max_items=MAX_SOURCES)
+    sources = Many(SourceIn(), max_items=MAX_SOURCES, allow_empty=False)
 
 
 class QueueQuery(PageQuery):
@@ -110,6 +110,7 @@ class ProposedOut(serializers.Serializer[Any]):
     duplicate_of = DuplicateOut(allow_null=True)
     near = NearOut(many=True)
     version = serializers.IntegerField()
+    note = serializers.CharField(allow_blank=True)
 
 
 class OriginOut(serializers.Serializer[Any]):
@@ -180,7 +181,8 @@ class CandidatesView(APIView):
         data = ProposeIn.read(request.data)
         principal = principal_of(request)
         proposed = candidate_propose(principal=principal, proposal=_proposal(data))
-        return Response(proposed_shown(principal, proposed), status=201 if proposed.created else 200)
+        shown = proposed_shown(principal, proposed) | {"note": utc_note(request.data, "valid_from")}
+        return Response(shown, status=201 if proposed.created else 200)
 
 
 def _proposal(data: dict[str, Any]) -> Proposal:

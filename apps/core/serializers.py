@@ -297,6 +297,19 @@ def read_moment(text: str) -> datetime | None:
         return None
 
 
+def utc_note(values: Mapping[str, Any], *names: str) -> str:
+    """A sentence where moments came without an offset and so were read as UTC; empty where none did."""
+    bare = [name for name in names if isinstance(values.get(name), str) and _has_no_offset(values[name])]
+    return f"Read as UTC, because no offset was given: {', '.join(bare)}." if bare else ""
+
+
+def _has_no_offset(text: str) -> bool:
+    try:
+        return datetime.fromisoformat(_LOST_PLUS.sub(r"\1+\2", text)).tzinfo is None
+    except ValueError:
+        return False
+
+
 def _validated(serializer: StrictSerializer, data: Mapping[str, Any]) -> dict[str, Any]:
     try:
         values: dict[str, Any] = serializer.run_validation(data)

@@ -41,8 +41,12 @@ def check_names(field: str, names: Sequence[str]) -> list[FieldError]:
         return [FieldError(field, f"Name at most {MAX_NAMES}; there are {len(names)}.")]
     errors: list[FieldError] = []
     for position, name in enumerate(names):
-        limit = MAX_REMOTE_LENGTH if parse_remote(name) else MAX_NAME_LENGTH
-        errors += check_text(name, field=f"{field}[{position}]", max_length=limit, multiline=False)
+        at = f"{field}[{position}]"
+        remote = parse_remote(name)
+        limit = MAX_REMOTE_LENGTH if remote else MAX_NAME_LENGTH
+        errors += check_text(name, field=at, max_length=limit, multiline=False)
+        if remote and len(remote.identity) > MAX_NAME_LENGTH:
+            errors.append(FieldError(at, f"A repository's host and path have at most {MAX_NAME_LENGTH} characters."))
     return errors
 
 
