@@ -7,7 +7,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.admin.widgets import FilteredSelectMultiple
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import F, Func, IntegerField, OuterRef, QuerySet
 from django.http import HttpRequest
@@ -75,7 +74,7 @@ class RepositoryForm(CuratedForm):
         label="Domains",
         required=False,
         coerce=int,
-        widget=FilteredSelectMultiple("domains", is_stacked=False),
+        widget=forms.CheckboxSelectMultiple,
         help_text="A search in the repository brings these domains along.",
     )
 

@@ -60,7 +60,7 @@ def count_of(relation: str, **conditions: Any) -> Coalesce:
 class MemoryTypeAdmin(CuratedAdmin):
     form = MemoryTypeForm
     given_once = ("slug", "name")
-    list_display = ["slug", "name", "category", "always_human", "min_confidence", "is_active", "memories", "waiting"]
+    list_display = ["slug", "memories", "waiting", "category", "always_human", "min_confidence", "is_active", "name"]
     list_select_related = ["category"]
     list_filter = ["is_active", "always_human", "category"]
     search_fields = ["slug", "name", "description"]
@@ -87,8 +87,8 @@ class MemoryTypeAdmin(CuratedAdmin):
     @admin.display(description="used by")
     def used_by(self, row: Any) -> str:
         return format_html(
-            '<a href="{}?type__id__exact={}">{} memories</a>, <a href="{}?type__id__exact={}">{} candidates waiting '
-            "for review</a>",
+            '<a href="{}?type__id__exact={}">Memories: {}</a>, <a href="{}?type__id__exact={}">candidates waiting for '
+            "review: {}</a>",
             reverse("admin:memories_memory_changelist"),
             row.pk,
             row.memory_count,
@@ -108,8 +108,8 @@ class MemoryTypeAdmin(CuratedAdmin):
         if change and "is_active" in form.changed_data and not obj.is_active and obj.waiting_count:
             self.message_user(
                 request,
-                f"{obj.waiting_count} candidates of this type wait for review. Each has to be amended to a type in "
-                "use, or rejected.",
+                f"Candidates of this type that wait for review: {obj.waiting_count}. Each has to be amended to a type "
+                "in use, or rejected.",
                 messages.WARNING,
             )
 

@@ -145,7 +145,7 @@ def test_a_retired_type_takes_no_proposals_and_its_open_ones_are_named(
     row = a_type(workspace)
     propose(principal(botty), "bug_fixes")
     answer = browser(carol).post(changing(row), type_values(row, is_active=False), follow=True)
-    assert "1 candidates of this type wait for review" in answer.content.decode()
+    assert "Candidates of this type that wait for review: 1." in answer.content.decode()
     with pytest.raises(Exception, match="is retired"):
         propose(principal(botty), "bug_fixes", "Another one.")
     browser(carol).post(changing(row), type_values(row, is_active=True))
@@ -165,8 +165,8 @@ def test_how_much_a_type_is_used(browser, carol, workspace, botty, principal) ->
     for content in ("One.", "Two."):
         propose(principal(botty), "bug_fixes", content)
     page = browser(carol).get(changing(a_type(workspace))).content.decode()
-    assert "0 memories" in page
-    assert "2 candidates waiting for review" in page
+    assert "Memories: 0" in page
+    assert "candidates waiting for review: 2" in page
     rows = browser(carol).get(listing("memorytype")).context["cl"].result_list
     assert {row.slug: row.waiting_count for row in rows if row.waiting_count} == {"bug_fixes": 2}
 
