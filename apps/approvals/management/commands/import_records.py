@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from itertools import islice
@@ -16,9 +15,10 @@ from apps.accounts.models import Workspace
 from apps.accounts.principal import Principal
 from apps.accounts.selectors import principal_for_user
 from apps.accounts.services import DEFAULT_WORKSPACE
-from apps.approvals.importing.records import Record, Refused, read_edges, read_records
+from apps.approvals.importing.records import read_edges, read_records
 from apps.approvals.importing.services import Importer
 from apps.core.errors import DomainError
+from apps.core.progress import Progress
 from apps.memories.providers.base import ProviderError
 from apps.retrieval.tasks import lexemes_count
 
@@ -57,16 +57,11 @@ class Command(BaseCommand):
 
     def _import(self, importer: Importer, path: Path, only_set: str | None) -> None:
         total = sum(1 for _ in read_lines(path))
-        progress = Progress(total, self.stderr.write)
+        progress = Progress("lines read", self.stderr.write)
         rows = read_records(path, only_set=only_set)
         while batch := list(islice(rows, BATCH)):
             importer.take(batch)
-            progress.show(_line(batch[-1]), importer.report.counts["imported"])
-        progress.show(total, importer.report.counts["imported"], last=True)
-
-
-def _line(row: Record | Refused) -> int:
-    return row.line
+            progress.show(batch[-1].line, total)
 
 
 def read_lines(path: Path) -> Iterator[bytes]:
@@ -82,29 +77,3 @@ def _reviewer(workspace_slug: str, name: str) -> Principal:
     if user is None:
         raise CommandError(f"There is no person {name}. Add one with `manage.py member add`.")
     return principal_for_user(user, workspace, "import")
-
-
-class Progress:
-    """One line at most every second: how far, how fast, how long still."""
-
-    def __init__(self, total: int, write: Any) -> None:
-        self.total = max(total, 1)
-        self.write = write
-        self.started = self.shown = time.monotonic()
-
-    def show(self, line: int, imported: int, *, last: bool = False) -> None:
-        moment = time.monotonic()
-        if not last and moment - self.shown < 1:
-            return
-        self.shown = moment
-        elapsed = max(moment - self.started, 1e-6)
-        left = elapsed / max(line, 1) * (self.total - line)
-        self.write(
-            f"line {line:,} of {self.total:,} ({line / self.total:.0%}), {imported:,} imported, "
-            f"{imported / elapsed:.1f} a second, {_duration(left)} left"
-        )
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -44,8 +44,10 @@ _BEFORE_ALL = UUID(int=0)
 class Mem0Provider(EmbeddingProvider):
     """Runs on Django's own connection: what it writes is committed or rolled back with the caller's ledger."""
 
-    def __init__(self, embedder: Embedder, **seconds: float) -> None:
+    def __init__(self, embedder: Embedder, *, generation: Generation | None = None, **seconds: float) -> None:
+        """``generation`` pins it to one that is not live, which is how a new one is built."""
         super().__init__(embedder, **seconds)
+        self._pinned = generation
         self._memories: dict[str, Any] = {}
         self._building = threading.Lock()
 
@@ -68,32 +70,33 @@ class Mem0Provider(EmbeddingProvider):
             vectors += [passage.vector for passage in prepared.passages]
             payloads += passage_payloads(record, prepared)
         with _writing():
-            self._store(held_generation()).insert(vectors, payloads, ids)
+            self._store(self._pinned or held_generation()).insert(vectors, payloads, ids)
 
     def search(self, query: PoolQuery) -> list[PoolHit]:
         self.require_length(query)
         with _reading("searched"):
-            rows = self._store(live_generation()).search("", query.vector, query.limit, {POOL_QUERY: query})
+            store = self._store(self._pinned or live_generation())
+            rows = store.search("", query.vector, query.limit, {POOL_QUERY: query})
         return [PoolHit(UUID(row.id), row.score, row.payload["passage"]) for row in rows]
 
     def get(self, memory_id: UUID) -> MemoryRecord | None:
         with _reading("read"):
-            row = self._store(live_generation()).get(str(memory_id))
+            row = self._store(self._pinned or live_generation()).get(str(memory_id))
         return None if row is None else record_from(memory_id, row.payload)
 
     def statuses(self, memory_ids: Sequence[UUID]) -> dict[UUID, str]:
         with _reading("read"):
-            return self._store(live_generation()).statuses(memory_ids)
+            return self._store(self._pinned or live_generation()).statuses(memory_ids)
 
     def update(self, memory_id: UUID, patch: PayloadPatch) -> None:
         changes = patch_payload(patch)
         with _writing():
-            if not self._store(held_generation()).patch(str(memory_id), changes):
+            if not self._store(self._pinned or held_generation()).patch(str(memory_id), changes):
                 raise ProviderError(f"The pool holds no memory {memory_id}.", permanent=True)
 
     def iterate(self, batch: int = 500) -> Iterator[MemoryRecord]:
         with _reading("read"):
-            store = self._store(live_generation())
+            store = self._store(self._pinned or live_generation())
         after = _BEFORE_ALL
         while rows := self._page(store, after, batch):
             after = UUID(rows[-1].id)
@@ -102,7 +105,7 @@ class Mem0Provider(EmbeddingProvider):
 
     def describe(self) -> PoolDescription:
         with _reading("read"):
-            generation = live_generation()
+            generation = self._pinned or live_generation()
             rows, memories = self._store(generation).counts()
         return PoolDescription(
             provider=NAME,
