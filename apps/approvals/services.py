@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -160,6 +160,9 @@ def _approve_locked(
         batch_id=batch_id,
     )
     if statement is not None and prepared is not None:
+        if targets and statement.valid_from is None:
+            # It holds from the moment it replaces something, or both would be true of the time before.
+            statement = replace(statement, valid_from=at)
         memory = memory_write(statement, verdict=verdict, prepared=prepared, at=at)
         _replace(principal, memory, targets, verdict, at=at)
     else:

@@ -137,6 +137,14 @@ def test_as_of_is_what_held_then(remember: Callable[..., Memory], bot: Principal
     assert labels(ask(bot, "orders are sent by", as_of=start - timedelta(days=1))) == []
 
 
+def test_a_successor_without_a_date_holds_from_its_approval(remember: Callable[..., Memory], bot: Principal) -> None:
+    old = remember("Orders are sent by carrier pigeon.")
+    before = now()
+    new = remember("Orders are sent by parcel drone.", supersedes=(old,))
+    assert labels(ask(bot, "orders are sent by", as_of=before)) == [old.label]
+    assert labels(ask(bot, "orders are sent by", as_of=now())) == [new.label]
+
+
 def test_known_at_is_what_was_believed_then(
     remember: Callable[..., Memory], bot: Principal, reviewer: Principal
 ) -> None:
