@@ -67,7 +67,8 @@ def post_worker_init(worker: Worker) -> None:
         raise SystemExit(BOOT_ERROR) from None
     finally:
         connections.close_all()
-    threading.Thread(target=warm_up, name="warm-up", daemon=True).start()
+    # No daemon: one that is inside the model's C++ when the interpreter ends takes the process down with it.
+    threading.Thread(target=warm_up, name="warm-up").start()
 
 
 def warm_up() -> None:
