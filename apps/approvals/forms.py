@@ -137,21 +137,26 @@ class ApproveForm(PageForm):
         if not initial.get("type"):
             live.insert(0, ("", "Choose a type"))
         self.fields["type"].widget.choices = live
+        if data is not None:
+            self.data = self._with_what_was_not_sent(data)
+
+    def _with_what_was_not_sent(self, data: QueryDict) -> QueryDict:
+        """What was not sent reads as it was proposed. An empty checkbox is sent by not being there, so whether the
+        firm was meant shows by the fields beside it."""
+        filled = data.copy()
+        meant = set(data) | {"version", "reason"} | ({"firm"} if {"domains", "repos"} <= set(data) else set())
+        for name in self.fields.keys() - meant:
+            value = self.fields[name].prepare_value(self.initial.get(name))
+            if name != "firm" or value:
+                filled[name] = "" if value is None else str(value)
+        return filled
 
     def amendment(self) -> Amendment:
-        sent = {name for name in self.fields if self.add_prefix(name) in self.data}
-        changed = set(self.changed_data)
-        alone = (sent & changed) - self.SCOPE - {"version", "reason"}
-        values = {name: self.cleaned_data[name] for name in alone}
-        if sent & self.SCOPE and (scope := self._scope(sent)) != self._scope(set()):
-            values["scope"] = scope
+        changed = set(self.changed_data) - {"version", "reason"}
+        values = {name: self.cleaned_data[name] for name in changed - self.SCOPE}
+        if changed & self.SCOPE:
+            values["scope"] = ScopeInput(**{name: self.cleaned_data[name] for name in self.SCOPE})
         return Amendment(values)
-
-    def _scope(self, sent: set[str]) -> ScopeInput:
-        """As sent; what was not sent as proposed. An empty checkbox is sent by not being there."""
-        meant = sent | ({"firm"} if {"domains", "repos"} <= sent else set())
-        values = {name: (self.cleaned_data if name in meant else self.initial)[name] for name in self.SCOPE}
-        return ScopeInput(firm=values["firm"], domains=values["domains"], repos=values["repos"])
 
     @property
     def amends(self) -> bool:

@@ -23,6 +23,7 @@ FIELDS = {
     "valid_from": "Valid from",
     "supersedes": "Replaces",
 }
+_DID: dict[str, str] = {Action.WITHDRAW: "withdrew"}
 HIDDEN = "a memory that you may not see"
 
 
@@ -44,6 +45,13 @@ class Change:
 class Entry:
     verdict: Verdict
     changes: tuple[Change, ...]
+
+    @property
+    def did(self) -> str:
+        """What they did, for a sentence: "alice *did* this"."""
+        if self.verdict.action == Action.APPROVE and self.changes:
+            return "amended and approved"
+        return _DID.get(self.verdict.action) or self.verdict.get_action_display().lower()
 
     @property
     def version(self) -> int | None:
