@@ -21,6 +21,7 @@ from apps.approvals.importing.report import Report
 from apps.candidates.models import Candidate, CandidateEvidence, CandidateStatus, Proposer
 from apps.core.clock import now
 from apps.core.errors import Invalid
+from apps.core.screening.text import normalise_for_fingerprint
 from apps.memories.fingerprints import fingerprint
 from apps.memories.lifecycle import Statement, memories_refresh, memories_write
 from apps.memories.models import Action, EdgeKind, Memory, MemoryEvidence, SubjectKind, Supersession, Verdict
@@ -270,14 +271,14 @@ def _imported(workspace_id: int, references: Sequence[str]) -> dict[str, object]
 
 
 def _waves(rows: Sequence[tuple[Record, Prepared]]) -> Iterator[list[tuple[Record, Prepared]]]:
-    """Records that say the same word for word go one after the other: of one statement only one may be open."""
+    """Records that say the same go one after the other: of one statement only one candidate may be open."""
     left = list(rows)
     while left:
         seen: set[tuple[object, ...]] = set()
         wave: list[tuple[Record, Prepared]] = []
         later: list[tuple[Record, Prepared]] = []
         for row in left:
-            key = (row[0].content.casefold(), row[0].repos, row[0].domains)
+            key = (normalise_for_fingerprint(row[0].content), row[0].repos, row[0].domains)
             (later if key in seen else wave).append(row)
             seen.add(key)
         yield wave
