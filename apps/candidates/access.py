@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from apps.accounts.principal import Principal
-from apps.candidates.models import Candidate, CandidateQuerySet
+from apps.candidates.models import Candidate, CandidateQuerySet, Proposer
 from apps.core.errors import NotFound
 from apps.memories.selectors import domains_of
 
@@ -27,14 +27,15 @@ def candidates_visible(principal: Principal) -> CandidateQuerySet:
 
 
 def own(principal: Principal) -> Q:
-    """Proposed by this principal, first or by joining."""
-    if principal.token is not None:
-        mine = Q(proposers__token=principal.token)
-    elif principal.user is not None:
-        mine = Q(proposers__user=principal.user)
-    else:
-        return Q(pk__in=[])
-    return Q(pk__in=Candidate.objects.filter(mine, workspace=principal.workspace).values("pk"))
+    """Proposed by this principal, first or by joining; a person's own are also those of tokens that they own."""
+    rows = Proposer.objects.filter(_proposed_by(principal), workspace=principal.workspace)
+    return Q(pk__in=rows.values("candidate"))
+
+
+def _proposed_by(principal: Principal) -> Q:
+    if principal.user is not None:
+        return Q(user=principal.user) | Q(token__owner=principal.user)
+    return Q(token=principal.token, token__isnull=False)
 
 
 def candidate_for(principal: Principal, candidate_id: UUID, *, lock: bool = False) -> Candidate:
@@ -49,8 +50,5 @@ def candidate_for(principal: Principal, candidate_id: UUID, *, lock: bool = Fals
 
 
 def is_proposer(principal: Principal, candidate: Candidate) -> bool:
-    """Whether this person proposed it, themselves or through a token that they own."""
-    if principal.user is None:
-        return candidate.proposers.filter(token=principal.token).exists()
-    mine = Q(user=principal.user) | Q(token__owner=principal.user)
-    return bool(candidate.proposers.filter(mine).exists())
+    """Whether this principal proposed it; a person also through a token that they own."""
+    return bool(candidate.proposers.filter(_proposed_by(principal)).exists())
