@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -51,10 +52,10 @@ def test_connecting_gives_up_soon_unless_the_url_says_otherwise(tmp_path):
 
 
 def test_a_socket_and_several_hosts_work_as_libpq_writes_them(tmp_path):
-    socket = database_settings("postgresql:///d?host=/run/postgresql", data_dir=tmp_path)
+    local = database_settings("postgresql:///d?host=/run/postgresql", data_dir=tmp_path)
     several = database_settings("postgresql://u@a:5432,b:5433/d?target_session_attrs=any", data_dir=tmp_path)
 
-    assert (socket["HOST"], socket["PORT"]) == ("/run/postgresql", "")
+    assert (local["HOST"], local["PORT"]) == ("/run/postgresql", "")
     assert (several["HOST"], several["PORT"]) == ("a,b", "5432,5433")
 
 
@@ -211,11 +212,14 @@ def test_a_command_whose_server_is_down_names_it_and_not_its_password():
 
 
 def test_up_refuses_a_server_that_is_down(tmp_path):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        free = probe.getsockname()[1]
     ended = manage(
         "up",
         DATABASE_URL="postgresql://ann:hunter2@127.0.0.1:1/d",
         FIRM_MEMORY_DATA_DIR=str(tmp_path),
-        FIRM_MEMORY_PORT="0",
+        FIRM_MEMORY_PORT=str(free),
     )
 
     assert ended.returncode == 1
