@@ -34,6 +34,7 @@ from apps.candidates.models import OPEN, Candidate, CandidateStatus
 from apps.candidates.opened import opened_record
 from apps.candidates.selectors import QueueFilter, counts_by_status, in_any_status
 from apps.core.errors import Conflict, DomainError, Invalid, Malformed, Unavailable
+from apps.core.forms import without_secrets
 from apps.core.pagination import Page, page_of
 from apps.core.redirects import SeeOther
 from apps.memories.history import Entry
@@ -83,7 +84,7 @@ def _queue_page(
         "flag_names": FLAGS,
         "refusal": refusal,
         "ticked": ticked,
-        "reason": reason,
+        "reason": without_secrets(reason),
         "statuses": CandidateStatus.choices,
         "status": CandidateStatus.PENDING.value,
     }

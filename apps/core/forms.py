@@ -10,6 +10,7 @@ from typing import Any
 from django import forms
 
 from apps.core.errors import DomainError, FieldError
+from apps.core.screening import find_secrets, mask
 
 _INDEX = re.compile(r"\[\d+\]")
 
@@ -90,8 +91,22 @@ class Share(forms.FloatField):
         super().__init__(**{"required": False, "widget": widget, "error_messages": errors, **kwargs})
 
 
+class ShownAgain(forms.BoundField):
+    """What somebody typed, given back to them to go on with, except for secrets: those are not repeated."""
+
+    def value(self) -> Any:
+        value = super().value()
+        return without_secrets(value) if self.form.is_bound and isinstance(value, str) else value
+
+
+def without_secrets(text: str) -> str:
+    return mask(text, find_secrets(text))
+
+
 class PageForm(forms.Form):
     """A form whose service may refuse it: the refusal's sentences go to the fields that they are about."""
+
+    bound_field_class = ShownAgain
 
     # The names that services use, where the page has another or several for one.
     FIELD_OF: dict[str, str] = {}

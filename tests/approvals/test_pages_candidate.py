@@ -360,7 +360,7 @@ def test_amend_what_it_replaces(page: Client, candidate: Candidate, bot: Princip
     [
         ({"content": "   "}, "This is blank."),
         ({"content": "x" * 8_001}, "at most 8,000 characters"),
-        ({"content": "key AKIAIOSFODNN7EXAMPLA is ours"}, "Amend before approving"),
+        ({"content": "key AKIAIOSFODNN7EXAMPLA is ours"}, "There is a secret (aws access key)"),
         ({"type": "foo"}, "is not a type"),
         ({"type": ""}, "is not a type"),
         ({"confidence": "2"}, "Give a number from 0 to 1."),
@@ -386,6 +386,7 @@ def test_what_will_not_do_is_said_at_its_field(
     if "content" not in sent:
         assert "What I typed." in text(answer)
     assert answer.context["approve"].amends or "version" in sent
+    assert "AKIAIOSFODNN7EXAMPLA" not in text(answer)
 
 
 def test_a_retired_type_asks_for_a_live_one(page: Client, candidate: Candidate) -> None:

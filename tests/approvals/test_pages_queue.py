@@ -341,6 +341,13 @@ def test_rejecting_without_a_reason_keeps_what_was_ticked(page: Client, agent: P
     assert ledger.fresh(row).status == CandidateStatus.PENDING
 
 
+def test_a_secret_in_the_reason_is_not_repeated(page: Client, agent: Principal) -> None:
+    row = ledger.propose(agent)
+    answer = page.post(BULK, {"action": "reject", "item": ticked(row), "reason": "See AKIAIOSFODNN7EXAMPLA."})
+    assert "AKIAIOSFODNN7EXAMPLA" not in text(answer)
+    assert ledger.fresh(row).status == CandidateStatus.PENDING
+
+
 def test_nothing_ticked(page: Client, agent: Principal) -> None:
     ledger.propose(agent)
     answer = page.post(BULK, {"action": "approve"})
