@@ -16,8 +16,8 @@ GRACE_SECONDS = 8.0
 
 
 def main() -> None:
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
+    for stopping in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(stopping, signal.SIG_IGN)
     groups: set[int] = set()
     server = 0
     for line in sys.stdin:
