@@ -26,8 +26,8 @@ from apps.memories.providers.embedders.local import LocalEmbedder
 
 Say = Callable[[str], None]
 
-SIZE: Final = 16_000
-QUESTIONS: Final = 400
+SIZE: Final = 6_000
+QUESTIONS: Final = 300
 LEAST, MOST = 80, 600  # characters of a statement
 _VERSION: Final = 1
 _EMBEDDED_AT_ONCE = 256
@@ -52,16 +52,21 @@ class Corpus:
     question_places: list[int]
 
 
-def load(folder: Path, *, say: Say, size: int = SIZE) -> Corpus:
+def key() -> str:
+    """A short name for what ``load`` would load; another source, size or way of cutting has another."""
+    name, _ = _source()
+    return hashlib.sha256(f"{_VERSION} {name} {SIZE}".encode()).hexdigest()[:8]
+
+
+def load(folder: Path, *, say: Say) -> Corpus:
     """Read the corpus from the cache in ``folder``, or gather and embed it, which takes minutes."""
     name, texts = _source()
-    key = hashlib.sha256(f"{_VERSION} {name} {size}".encode()).hexdigest()[:12]
-    texts_file, vectors_file = folder / f"corpus-{key}.json", folder / f"corpus-{key}.npy"
+    texts_file, vectors_file = folder / f"corpus-{key()}.json", folder / f"corpus-{key()}.npy"
     if texts_file.exists():
         kept = json.loads(texts_file.read_text())
     else:
         say(f"Gathering statements from {name}.")
-        kept = _spread(list(texts()), size)
+        kept = _spread(list(texts()), SIZE)
         _write(texts_file, json.dumps(kept).encode())
     if not vectors_file.exists():
         vectors = _embed(kept, say)
@@ -153,7 +158,7 @@ def _spread(texts: list[str], size: int) -> list[str]:
 
 
 def _embed(texts: list[str], say: Say) -> Matrix:
-    embedder = LocalEmbedder()
+    embedder = LocalEmbedder(threads=1)  # two threads that wait for each other are slower on a busy machine
     queue, parts, done = iter(texts), [], 0
     while piece := list(islice(queue, _EMBEDDED_AT_ONCE)):
         parts.append(embedder.embed_documents(piece))

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 from urllib.parse import quote, urlsplit, urlunsplit
 
 import psycopg
@@ -21,10 +22,14 @@ from psycopg import sql
 from apps.core.embedded_postgres import ConnectionInfo
 from apps.memories.providers import registry
 
-MAIN = "firm_memory_bench"
-SMALL = f"{MAIN}_small"
-SCRATCH = f"{MAIN}_scratch"
-GROWTH = f"{MAIN}_growth"
+PREFIX: Final = "firm_memory_bench"
+SCRATCH: Final = f"{PREFIX}_scratch"
+GROWTH: Final = f"{PREFIX}_growth"
+
+
+def data_database(rows: int, corpus_key: str) -> str:
+    """Data is kept for the next run, so that what was made otherwise has another name."""
+    return f"{PREFIX}_{rows}_{corpus_key}"
 
 
 def embedded_url(server: ConnectionInfo) -> str:
@@ -93,10 +98,10 @@ def _move_to(name: str) -> None:
 
 
 def _apart() -> psycopg.Connection[tuple[object, ...]]:
-    """A connection that is in none of the databases of the benchmarks but the main one."""
-    return psycopg.connect(database_url(settings.DATABASE_URL, MAIN), autocommit=True)
+    """A connection to the database that the settings name, from where the others are made and dropped."""
+    return psycopg.connect(settings.DATABASE_URL, autocommit=True)
 
 
 def _require_own(name: str) -> None:
-    if not name.startswith(MAIN):
+    if not name.startswith(PREFIX):
         raise ValueError(f"{name} is no database of the benchmarks.")

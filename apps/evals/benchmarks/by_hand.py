@@ -1,0 +1,107 @@
+"""The search of the pool as somebody would write it by hand, with psycopg alone: what ours is measured against.
+
+Written apart from the provider on purpose. One row is one hit here: memories of several passages, which the provider
+puts together, are not in the data that this is measured on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+import psycopg
+from django.conf import settings
+
+from apps.memories.pool import FIRST_GENERATION, pool_table
+from apps.memories.providers.base import PoolQuery
+
+Cursor = psycopg.Cursor[tuple[Any, ...]]
+Statement = tuple[str, Any]  # as it was sent, and its parameters
+
+_ADMITTED: Final = """
+workspace = %(workspace)s AND tier = ANY(%(tiers)s) AND status = ANY(%(statuses)s) AND audience_ids = '{{}}'
+  AND {scope}
+  AND (valid_from IS NULL OR valid_from <= %(valid)s)
+  AND (valid_to IS NULL OR valid_to > %(valid)s OR closed_at > %(known)s)
+  AND recorded_at <= %(known)s AND (retired_at IS NULL OR retired_at > %(known)s)
+"""
+_NEAREST: Final = f"""
+SELECT memory_id, {{distance}} AS distance FROM {{table}}
+WHERE {_ADMITTED}
+ORDER BY distance LIMIT %(limit)s
+"""
+_IDS: Final = f"SELECT id FROM {{table}} WHERE {_ADMITTED}"
+_COUNT: Final = f"SELECT count(*) FROM {{table}} WHERE {_ADMITTED}"
+
+
+class ByHand:
+    """A connection of its own, one statement a search."""
+
+    def __init__(self, url: str = "", *, cursor_factory: type[Cursor] | None = None) -> None:
+        self._connection = psycopg.connect(url or settings.DATABASE_URL, autocommit=True, cursor_factory=cursor_factory)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def nearest(self, query: PoolQuery) -> list[tuple[UUID, float]]:
+        """Exact: the sum keeps PostgreSQL from walking the HNSW index."""
+        return self._run(_sql(_NEAREST, query, distance="(vector <=> %(vector)s::vector) + 0"), query)
+
+    def brute_force(self, query: PoolQuery) -> list[tuple[UUID, float]]:
+        """Exact beyond doubt: every row of the table is read, no index is used."""
+        with self._connection.transaction():
+            for kind in ("enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan"):
+                self._connection.execute(f"SET LOCAL {kind} = off")
+            return self._run(_sql(_NEAREST, query, distance="vector <=> %(vector)s::vector"), query)
+
+    def admitted(self, query: PoolQuery) -> int:
+        """How many rows the filter lets through."""
+        ((count,),) = self.run(_sql(_COUNT, query), _values(query))
+        return int(count)
+
+    def admitted_ids(self, query: PoolQuery) -> list[UUID]:
+        return [row[0] for row in self.run(_sql(_IDS, query), _values(query))]
+
+    def run(self, statement: str, parameters: Any = None) -> list[tuple[Any, ...]]:
+        return self._connection.execute(statement.encode(), parameters).fetchall()
+
+    def replay(self, statements: Sequence[Statement]) -> None:
+        """Send what was recorded once more, in a transaction, and fetch the rows."""
+        with self._connection.transaction():
+            for statement, parameters in statements:
+                cursor = self._connection.execute(statement.encode(), parameters)
+                if cursor.description is not None:
+                    cursor.fetchall()
+
+    def _run(self, statement: str, query: PoolQuery) -> list[tuple[UUID, float]]:
+        return self._connection.execute(statement.encode(), _values(query)).fetchall()
+
+
+def _sql(template: str, query: PoolQuery, **parts: str) -> str:
+    alternatives = ["firm"]
+    if query.domain_ids:
+        alternatives.append("domain_ids && %(domains)s::bigint[]")
+    if query.repo_ids:
+        alternatives.append("repo_ids && %(repos)s::bigint[]")
+    scope = "true" if query.everything else f"({' OR '.join(alternatives)})"
+    return template.format(table=pool_table(FIRST_GENERATION), scope=scope, **parts)
+
+
+def _values(query: PoolQuery) -> dict[str, Any]:
+    return {
+        "vector": str(list(query.vector)),
+        "workspace": query.workspace,
+        "tiers": sorted(query.tiers),
+        "statuses": sorted(query.effective_statuses),
+        "domains": sorted(query.domain_ids),
+        "repos": sorted(query.repo_ids),
+        "valid": _epoch(query.valid_instant),
+        "known": _epoch(query.known_instant),
+        "limit": query.limit,
+    }
+
+
+def _epoch(moment: datetime) -> float:
+    return moment.timestamp()
