@@ -19,6 +19,7 @@ Block = tuple[int, int, str]
 
 _WHY: Final = {"source code": "a body of source code", "diff": "a diff", "stack trace": "a stack trace"}
 _LINE_LIMIT: Final = 400
+_TAKEN: Final = "\0"  # a line that belongs to a block already: no code, and no blank line either
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +42,26 @@ def find_code(text: str) -> list[Exclusion]:
         found = list(finder(heads))
         blocks.extend(found)
         for first, last, _ in found:
-            heads[first:last] = [""] * (last - first)
+            heads[first:last] = [_TAKEN] * (last - first)
     if not blocks:
         return []
     starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
     return [
         Exclusion(SOURCE_CODE, starts[first], starts[last] - 1, _WHY[kind], kind)
-        for first, last, kind in sorted(blocks)
+        for first, last, kind in _disjoint(blocks)
     ]
+
+
+def _disjoint(blocks: list[Block]) -> list[Block]:
+    """Blocks within or across one another joined: a fence may hold a stack trace."""
+    joined: list[Block] = []
+    for first, last, kind in sorted(blocks):
+        if joined and first < joined[-1][1]:
+            start, end, outer = joined[-1]
+            joined[-1] = (start, max(end, last), outer)
+        elif last > first:
+            joined.append((first, last, kind))
+    return joined
 
 
 # --- Diffs -------------------------------------------------------------------------------------------------
@@ -281,8 +294,9 @@ _STATEMENT: Final = re.compile(
     r")"
 )
 _CLAUSE: Final = re.compile(
-    r"\s{0,80}(?:SELECT|FROM|WHERE|(?:LEFT |INNER |OUTER |CROSS )?JOIN|ORDER BY|GROUP BY|HAVING|VALUES|SET"
-    r"|LIMIT|UNION|RETURNING)\b"
+    r"\s{0,80}(?:SELECT|FROM|WHERE|(?:LEFT |INNER |OUTER |CROSS )?JOIN|ORDER BY|GROUP BY|HAVING|VALUES|SET|LIMIT|UNION"
+    r"|RETURNING)\b|\s{1,80}\w{1,60}\s(?i:uuid|text|varchar|char|integer|int|bigint|serial|boolean|timestamptz?|date|numeric"
+    r"|jsonb?)\b.{0,200}[,)]?$|\s{0,80}[)}\]]{1,3};?\s*$"
 )
 _ASSIGNMENT: Final = re.compile(
     r"\s{0,80}(?:[\w.$*&@]{1,80}"
@@ -291,7 +305,7 @@ _ASSIGNMENT: Final = re.compile(
 )
 _CODE_SIGNS: Final = re.compile(
     r"\w\(|\w\[|[A-Za-z_)\]]\.[A-Za-z_]|->|=>|::|\+\+|&&|\|\||[!=<>+]=|[{}]|\w\s?=\s?[\w\"'\[({]|\$\w|</"
-    r"|[\"']\s?:\s|^\s+[\"')\]]"
+    r"|[\"']\s?:\s|^\s+[\"')\]]|;\s?(?:do|then)\s*$|^\s*(?:done|fi|esac)\b"
 )
 _COMMENT: Final = re.compile(r"\s{0,80}(?://|/\*|\*/|\* |# |--\s|<!--|\"\"\"|''')")
 _BULLET: Final = re.compile(r"\s{0,20}(?:[-*+•–]|\d{1,3}[.)]|[a-z]\))\s")

@@ -323,7 +323,7 @@ PHRASE_RULES: Final[tuple[TokenRule, ...]] = (
     _within(
         "password",
         "curl wget http",
-        r"\b(?:curl|wget|http|https)\s(?:(?:[^\n|;]|\\\n){0,200}?\s)?(?:-u|--user|-a|--auth|--proxy-user"
+        r"\b(?:curl|wget|http|https)\s(?:(?:[^\n|;<]|\\\n){0,200}?\s)?(?:-u|--user|-a|--auth|--proxy-user"
         r"|-U)[ =]?[\"']?[^\s\"':]{0,64}:([^\s\"'`$<{]{3,100})",
     ),
     _within(
@@ -346,7 +346,7 @@ PHRASE_RULES: Final[tuple[TokenRule, ...]] = (
         r"NetworkCredential\(\s{0,4}\"[^\"\n]{0,100}\"\s{0,4},\s{0,4}\"([^\"\n]{3,100})\"",
     ),
     _within(
-        "password", "sexec SEXEC sExec SExec", r"(?i:psexec(?:\.exe)?\s[^\n|;]{0,160}?\s-p\s{1,4})([^\s\"'%$<]{3,100})"
+        "password", "sexec SEXEC sExec SExec", r"(?i:psexec(?:\.exe)?\s[^\n|;<]{0,160}?\s-p\s{1,4})([^\s\"'%$<]{3,100})"
     ),
     _within(
         "private key",
@@ -363,13 +363,13 @@ PHRASE_RULES: Final[tuple[TokenRule, ...]] = (
     _within(
         "password",
         "mysql mariadb",
-        r"\b(?:mysql|mysqldump|mysqladmin|mariadb|mariadb-dump)\s[^\n|;]{0,100}?(?<=\s)-p[\"']?([^\s\"'`$<{]{2,100})",
+        r"\b(?:mysql|mysqldump|mysqladmin|mariadb|mariadb-dump)\s[^\n|;<]{0,100}?(?<=\s)-p[\"']?([^\s\"'`$<{]{2,100})",
     ),
-    _within("password", "redis-cli", r"\bredis-cli\s[^\n|;]{0,100}?(?:-a|--pass)\s{1,4}[\"']?([^\s\"'`$<{]{2,100})"),
+    _within("password", "redis-cli", r"\bredis-cli\s[^\n|;<]{0,100}?(?:-a|--pass)\s{1,4}[\"']?([^\s\"'`$<{]{2,100})"),
     _within(
         "password",
         "login",
-        r"\b(?:docker|podman|helm|oc|az|crane|skopeo)\s(?:\w{1,20}\s)?login\s[^\n|;]{0,150}?(?<=\s)(?:-p"
+        r"\b(?:docker|podman|helm|oc|az|crane|skopeo)\s(?:\w{1,20}\s)?login\s[^\n|;<]{0,150}?(?<=\s)(?:-p"
         r"|--password)[ =][\"']?([^\s\"'`$<{]{2,100})",
     ),
     _within(

@@ -24,6 +24,7 @@ SECRETS: Final = "secrets-personal-data"
 _MARK: Final = re.compile(r"\[secret: [a-z0-9][a-z0-9 ._-]{0,40}\]")
 _BLANK: Final = "<"
 _TAG: Final = re.compile("[\U000e0020-\U000e007e]")
+_DRAWN: Final = re.compile(r"\d|[a-z][A-Z]")
 _ROUNDS: Final = 4
 _TAIL: Final = 10
 
@@ -127,8 +128,10 @@ def _wrapped_tokens(text: str) -> Iterator[Finding]:
     for finding in _matches(TOKEN_RULES, runs.text):
         start, end = runs.span(finding.start, finding.end)
         broken = text.rfind("\n", start, end)
-        # A word of prose on the next line is not the rest of a key that ended with its line.
-        if broken >= 0 and re.search(r"\d|[a-z][A-Z]", text[broken + 1 : end]):
+        if broken >= 0 and not _DRAWN.search(text, broken, end):
+            # A word of prose on the next line is not the rest of a key that ended with its line.
+            end = start + len(text[start:broken].rstrip())
+        if "\n" in text[start:end]:
             yield Finding(finding.kind, start, end)
 
 
