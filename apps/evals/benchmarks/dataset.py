@@ -140,7 +140,7 @@ class Loaded:
 
 def ensure(corpus: Corpus, rows: int, *, say: Say, slug: str = DEFAULT_WORKSPACE) -> tuple[Dataset, Loaded]:
     """Load what is missing of ``rows`` memories into a workspace, and go on where an earlier run stopped."""
-    dataset = Dataset(rows, *_who(slug), corpus, layout(rows))
+    dataset = Dataset(rows, *workspace_with_reviewer(slug), corpus, layout(rows))
     done = Memory.objects.of(dataset.workspace).count()
     if done > rows:
         raise ValueError(f"The workspace {slug} holds {done:,} memories, more than the {rows:,} asked for.")
@@ -157,7 +157,7 @@ def ensure(corpus: Corpus, rows: int, *, say: Say, slug: str = DEFAULT_WORKSPACE
     return dataset, Loaded(rows - done, seconds)
 
 
-def _who(slug: str) -> tuple[Workspace, Principal]:
+def workspace_with_reviewer(slug: str = DEFAULT_WORKSPACE) -> tuple[Workspace, Principal]:
     workspace = Workspace.objects.filter(slug=slug).first() or workspace_add(slug=slug)
     member_add(principal=operator(workspace), username=REVIEWER, role=Role.REVIEWER)
     return workspace, principal_for_user(User.objects.get(username=REVIEWER), workspace, "import")

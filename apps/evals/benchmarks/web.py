@@ -74,7 +74,7 @@ class WebClient:
 @contextmanager
 def web(url: str, *, folder: Path, threads: int = WEB_THREADS) -> Iterator[Web]:
     """One worker of gunicorn with ``threads`` threads on the database at ``url``."""
-    port = _free_port()
+    port = free_port()
     log = folder / f"web-{port}.log"
     configuration = str(settings.BASE_DIR / "gunicorn.conf.py")
     command = [sys.executable, "-m", "gunicorn", "--config", configuration, "--chdir", str(settings.BASE_DIR)]
@@ -109,7 +109,7 @@ def _await_answer(process: subprocess.Popen[bytes], port: int, log: Path) -> Non
     raise RuntimeError(f"The web process did not start. It said:\n{log.read_text()[-2000:]}")
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

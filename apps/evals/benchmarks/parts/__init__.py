@@ -71,14 +71,20 @@ class Part:
 
 
 def all_parts() -> dict[str, Part]:
-    from apps.evals.benchmarks.parts import data, pool, rest, stock, words
+    from apps.evals.benchmarks.parts import busy, data, deciding, growth, importing, pool, rest, start, stock, words
 
     return {
         "data": Part("The data", data.run),
         "pool": Part("Search in the pool against SQL by hand", pool.by_hand),
         "recall": Part("What the pool's search finds", pool.recall),
-        "words": Part("Search by words", words.run),
-        "rest": Part("Search over HTTP", rest.run),
         "mem0": Part("Search in the pool against mem0 as it comes", stock.run),
         "past": Part("Questions about the past", pool.past),
+        "words": Part("Search by words", words.run),
+        "rest": Part("Search over HTTP", rest.run),
+        "busy": Part("Many searches at once", busy.run),
+        "growth": Part("Growth to a million rows", growth.run, usual=False),
+        "import": Part("Import", importing.run),
+        "approve": Part("An approval", deciding.approve),
+        "propose": Part("Proposals", deciding.propose),
+        "start": Part("Start and memory", start.run, usual=False),
     }
