@@ -48,7 +48,7 @@ def already_decided(candidate: Candidate) -> AlreadyDecided:
     latest = _latest(candidate)
     if candidate.is_open:
         detail = f"This candidate is {candidate.status}: nothing has been decided that could be undone."
-    elif latest:
+    elif latest["decided_by"]:
         detail = (
             f"{latest['decided_by']} has already {_PAST[latest['action']]} this candidate ({latest['decided_at']})."
         )
@@ -63,7 +63,7 @@ _PAST = {action.value: action.label.lower() for action in Action}
 def _latest(candidate: Candidate) -> dict[str, Any]:
     verdict = latest_decision(candidate.pk)
     if verdict is None:
-        return {}
+        return {"decided_by": None, "action": None, "decided_at": None}
     return {
         "decided_by": verdict.reviewer_name,
         "action": verdict.action,

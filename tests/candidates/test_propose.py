@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -34,6 +35,8 @@ from tests.ledger import (
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("pool")]
 
 URL = "/api/v1/candidates/"
+
+_fillers = itertools.count()
 
 
 @pytest.fixture
@@ -709,15 +712,15 @@ def fill(candidate: Candidate, count: int) -> None:
     rows = [
         Candidate(
             workspace_id=candidate.workspace_id,
-            content=f"Filler {at}.",
+            content=f"Filler {next(_fillers)}.",
             type=candidate.type,
             repo_ids=candidate.repo_ids,
             origin_token=candidate.origin_token,
             origin_name=candidate.origin_name,
-            fingerprint=f"filler {at}",
+            fingerprint=f"filler {next(_fillers)}",
             created_at=clock.now(),
         )
-        for at in range(count)
+        for _ in range(count)
     ]
     source_id = candidate.evidence.get().source_id
     Candidate.objects.bulk_create(rows)
