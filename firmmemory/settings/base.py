@@ -11,6 +11,7 @@ from pathlib import Path
 
 import environ
 from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
 
 from apps.core.database import database_settings, is_owner_command
 from apps.core.environment import number
@@ -54,6 +55,12 @@ FIRM_MEMORY_RATES = {
     "search": number("FIRM_MEMORY_SEARCHES_PER_MINUTE", 600, least=1),
     "anonymous": number("FIRM_MEMORY_ANONYMOUS_PER_MINUTE", 60, least=1),
 }
+FIRM_MEMORY_METRICS_TOKEN = env.str("FIRM_MEMORY_METRICS_TOKEN", default="")
+if FIRM_MEMORY_METRICS_TOKEN and len(FIRM_MEMORY_METRICS_TOKEN) < 20:
+    raise ImproperlyConfigured(
+        "FIRM_MEMORY_METRICS_TOKEN is too short. Use at least 20 random characters, such as the output of "
+        "`openssl rand -hex 20`, or leave it out."
+    )
 # How long a repeated request waits for the first one with its Idempotency-Key.
 FIRM_MEMORY_IDEMPOTENCY_WAIT_MS = number("FIRM_MEMORY_IDEMPOTENCY_WAIT_MS", 10_000, least=1)
 # How many proxies of ours stand before this service, each adding to X-Forwarded-For. None: the header is not read.
@@ -90,6 +97,7 @@ INSTALLED_APPS = [
     "apps.retrieval",
     "apps.candidates",
     "apps.approvals",
+    "apps.insights",
     "apps.evals",
 ]
 
@@ -130,6 +138,8 @@ TEMPLATES = [
 # One cache for all processes, in the database: throttles and allauth's rate limits count across workers.
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": "core_cache"},
+    # The worker notes twice a second how it is; nobody asks, and in the database that would be all it does.
+    "qcluster": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
 }
 
 LANGUAGE_CODE = "en-gb"
@@ -231,6 +241,7 @@ SPECTACULAR_SETTINGS = {
 Q_CLUSTER = {
     "name": "firm-memory",
     "orm": "default",
+    "cache": "qcluster",
     "workers": number("FIRM_MEMORY_WORKERS", 1, least=1),
     "timeout": 300,
     "retry": 360,
