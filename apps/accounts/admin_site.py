@@ -127,7 +127,9 @@ class WorkspaceModelAdmin(admin.ModelAdmin):
         return [self._filter(item) for item in super().get_list_filter(request)]
 
     def _choices(self, db_field: Any, request: HttpRequest, options: dict[str, Any]) -> dict[str, Any]:
-        rows = options.get("queryset") or db_field.remote_field.model._default_manager.all()
+        rows = options.get("queryset")
+        if rows is None:
+            rows = db_field.remote_field.model._default_manager.all()
         return {**options, "queryset": scoped(rows, admin_principal(request).workspace)}
 
     def _filter(self, item: Any) -> Any:
