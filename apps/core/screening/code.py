@@ -307,17 +307,20 @@ _CODE_SIGNS: Final = re.compile(
     r"\w\(|\w\[|[A-Za-z_)\]]\.[A-Za-z_]|->|=>|::|\+\+|&&|\|\||[!=<>+]=|[{}]|\w\s?=\s?[\w\"'\[({]|\$\w|</"
     r"|[\"']\s?:\s|^\s+[\"')\]]|;\s?(?:do|then)\s*$|^\s*(?:done|fi|esac)\b"
 )
+_IDENTIFIERS: Final = re.compile(r"\s{0,80}[\"'`]?[\w.$/-]+[\"'`]?(?:,\s{0,8}[\"'`]?[\w.$/-]+[\"'`]?)+,?\s*")
 _COMMENT: Final = re.compile(r"\s{0,80}(?://|/\*|\*/|\* |# |--\s|<!--|\"\"\"|''')")
 _BULLET: Final = re.compile(r"\s{0,20}(?:[-*+•–]|\d{1,3}[.)]|[a-z]\))\s")
 _WORD: Final = re.compile(r"(?<![\w.$(\[{\"'`])[A-Za-z]{2,}[,.;:]?(?=\s|$)")
 _PROSE_WORDS: Final = 7
 _NEEDED: Final = 4
+_LONGEST_GAP: Final = 8
+_LONGEST_QUOTE: Final = 60
 _ONE_LINER: Final = re.compile(r"\b(?:function|return|const|var|let|if|for|while|void|public|def|fn)\b")
 
 
 def _points(line: str) -> int:
     """2 for a line that opens a body, 1 for a statement, 0 for anything that may be prose or configuration."""
-    if not line or line.isspace() or _BULLET.match(line):
+    if not line or line.isspace() or _BULLET.match(line) or _IDENTIFIERS.fullmatch(line):
         return 0
     prose = len(_WORD.findall(line)) >= _PROSE_WORDS
     if _OPENING.match(line):
@@ -333,37 +336,66 @@ def _points(line: str) -> int:
     return 1 if _ASSIGNMENT.match(line) and _CODE_SIGNS.search(line.partition("=")[2]) else 0
 
 
+@dataclass(slots=True)
+class _Run:
+    """Lines that read as code so far."""
+
+    first: int
+    last: int = 0  # the last line that has points
+    near: int = 0  # the last line that has points or belongs to a documentation string
+    score: int = 0
+    count: int = 0
+    opened: bool = False
+    quoted: bool = False
+
+    def add(self, index: int, line: str, points: int) -> None:
+        inside = self.opened and (line[0] in " \t}" or bool(_CLAUSE.match(line)))
+        self.score += points + (1 if inside and points == 1 else 0)
+        self.count += 1
+        self.opened = self.opened or points == 2
+        self.last = self.near = index
+
+    def quotes(self, index: int, line: str) -> bool:
+        """Whether the line belongs to a documentation string, whose prose neither adds to a run nor ends it."""
+        before, turns = self.quoted, (line.count('"""') + line.count("'''")) % 2
+        self.quoted = before != bool(turns) and index - self.last <= _LONGEST_QUOTE
+        if before or self.quoted:
+            self.near = index
+        return before or self.quoted
+
+    def ends_at(self, index: int, line: str) -> bool:
+        distance, has_body = index - self.near, self.opened or self.score > 2
+        if not line.strip() or _COMMENT.match(line):
+            return distance > (_LONGEST_GAP if has_body else 3)
+        return not (has_body and line[:2].isspace() and not _BULLET.match(line) and distance <= _LONGEST_GAP)
+
+    def is_body(self, needed: int) -> bool:
+        return self.score >= needed and self.count >= (2 if self.opened else 3)
+
+
 def _bodies(lines: list[str], needed: int = _NEEDED) -> Iterator[Block]:
     """Runs of lines that read as code. Comments, blank lines and indented continuations do not end a run."""
-    first, last, score, count = -1, -1, 0, 0
-    opened = False
+    run: _Run | None = None
     for index, line in enumerate(lines):
         points = _points(line)
-        if first < 0 and _is_dense(line):
-            yield index, index + 1, "source code"
+        if run and run.opened and not points and line[:2].isspace() and _ASSIGNMENT.match(line):
+            points = 1  # in a body, a plain assignment is code; elsewhere it may be a setting
+        if run is None:
+            if _is_dense(line):
+                yield index, index + 1, "source code"
+            elif points:
+                run = _Run(index)
+                run.add(index, line, points)
+        elif run.quotes(index, line):
+            continue
         elif points:
-            if first < 0:
-                first, score, count, opened = index, 0, 0, False
-            inside = opened and (line[0] in " \t}" or bool(_CLAUSE.match(line)))
-            score += points + (1 if inside and points == 1 else 0)
-            opened = opened or points == 2
-            last, count = index, count + 1
-        elif _ends_run(line, index - last, opened or score > 2):
-            if _is_body(score, count, opened, needed) and first >= 0:
-                yield first, last + 1, "source code"
-            first = -1
-    if first >= 0 and _is_body(score, count, opened, needed):
-        yield first, last + 1, "source code"
-
-
-def _ends_run(line: str, distance: int, opened: bool) -> bool:
-    if not line.strip() or _COMMENT.match(line):
-        return distance > 3
-    return not (opened and line[:2].isspace() and not _BULLET.match(line) and distance <= 8)
-
-
-def _is_body(score: int, count: int, opened: bool, needed: int) -> bool:
-    return score >= needed and count >= (2 if opened else 3)
+            run.add(index, line, points)
+        elif run.ends_at(index, line):
+            if run.is_body(needed):
+                yield run.first, run.last + 1, "source code"
+            run = None
+    if run and run.is_body(needed):
+        yield run.first, run.last + 1, "source code"
 
 
 def _is_dense(line: str) -> bool:

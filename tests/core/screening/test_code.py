@@ -7,6 +7,8 @@ from apps.core.screening.code import SOURCE_CODE, find_code
 BODIES = {
     "python function": "def add(a, b):\n    return a + b",
     "python class": "class Retry(Base):\n    limit = 3\n\n    def run(self):\n        return self.once()",
+    "python with a docstring": 'def add(a, b):\n    """Add two numbers.\n\n    Or fewer.\n    """\n    return a',
+    "python constructor": "def __init__(self, limit):\n    self.limit = limit\n    self.count = 0",
     "python loop": "for row in rows:\n    print(row)",
     "python statements": "import os\nimport sys\n\npath = os.path.join(sys.prefix, name)\nprint(path)",
     "javascript": "function add(a, b) {\n  return a + b;\n}",
@@ -94,6 +96,8 @@ def test_several_blocks_come_in_order() -> None:
         '```json\n{"retries": 3}\n```',
         "```python\ndef search(query: PoolQuery) -> list[PoolHit]: ...\n```",
         "The contract is\ndef search(self, query: PoolQuery) -> list[PoolHit]: ...\nand nothing else.",
+        "    'alpha', 'beta', 'gamma',\n    'delta', 'epsilon', 'zeta',\n    'eta', 'theta', 'iota',",
+        "You must know which `{major}.{minor}` versions run; return to it for `{major}.{minor}` later; so.",
         "MemoryProvider.insert_many\nMemoryProvider.search\nMemoryProvider.iterate",
         "DEBUG=1\nPORT=8000\nHOST=0.0.0.0\nWORKERS=2",
         "retries: 3\nname: oms\nitems:\n  - a\n  - b",
