@@ -8,6 +8,7 @@ import pytest
 from django.db import connection, transaction
 
 from apps.accounts.models import Audience, Membership
+from apps.candidates.models import Candidate
 from apps.core.clock import now
 from apps.memories.models import (
     Action,
@@ -254,7 +255,7 @@ def test_a_bare_report_lets_no_memory_in(proposer, reviewer, memory):
 
 def test_an_approval_that_was_undone_before_the_commit_was_one(proposer, reviewer):
     memory = remember(proposer, reviewer)
-    reopen(reviewer, type(propose(proposer)).objects.get(pk=memory.verdict.subject_id))
+    reopen(reviewer, Candidate.objects.get(pk=memory.verdict.subject_id))
 
     connection.check_constraints()
 
@@ -370,7 +371,7 @@ def test_an_edge_is_voided_by_a_reopening_alone_and_for_good(proposer, reviewer,
     with refused_by("supersession_approved"):
         Supersession.objects.filter(pk=edge.pk).update(voided_by=new.verdict)
 
-    reopen(reviewer, type(propose(proposer)).objects.get(pk=new.verdict.subject_id))
+    reopen(reviewer, Candidate.objects.get(pk=new.verdict.subject_id))
     with refused_by("supersession_voided_once"):
         Supersession.objects.filter(pk=edge.pk).update(voided_by=None)
 
