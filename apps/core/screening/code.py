@@ -315,6 +315,7 @@ _PROSE_WORDS: Final = 7
 _NEEDED: Final = 4
 _LONGEST_GAP: Final = 8
 _LONGEST_QUOTE: Final = 60
+_CALL: Final = re.compile(r"\w\(|\w\s?=\s?\w")
 _ONE_LINER: Final = re.compile(r"\b(?:function|return|const|var|let|if|for|while|void|public|def|fn)\b")
 
 
@@ -402,4 +403,4 @@ def _is_dense(line: str) -> bool:
     """Several statements on one line, as a minified script or a body whose line breaks were lost."""
     if line.count(";") < 2 or line.count(";") + line.count("{") < 4 or len(_WORD.findall(line)) > 2 * _PROSE_WORDS:
         return False
-    return bool(_ONE_LINER.search(line)) and len(_CODE_SIGNS.findall(line)) >= 4
+    return bool(_ONE_LINER.search(line) and _CALL.search(line)) and len(_CODE_SIGNS.findall(line)) >= 4
