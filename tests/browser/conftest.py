@@ -1,0 +1,123 @@
+"""A real Chromium in front of a live server.
+
+Where none is installed these tests are skipped and say so; with FIRM_MEMORY_REQUIRE_BROWSER=1 that is a failure.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from django.contrib.auth.models import User
+from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from pytest_django.live_server_helper import LiveServer
+
+from apps.memories.providers.mem0.provider import Mem0Provider
+
+PASSWORD = "correct horse battery staple"
+SIZES = {"desk": (1280, 900), "phone": (390, 844)}
+_NAMES = ("chromium", "chromium-browser", "google-chrome")
+_ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="session")
+def chromium_path() -> str:
+    path = next((found for name in _NAMES if (found := shutil.which(name))), None)
+    if path is not None:
+        return path
+    missing = f"No browser is installed (looked for {', '.join(_NAMES)}); on Debian: apt-get install chromium."
+    if os.environ.get("FIRM_MEMORY_REQUIRE_BROWSER") == "1":
+        pytest.fail(missing)
+    pytest.skip(missing)
+
+
+@pytest.fixture
+def chromium(
+    chromium_path: str, live_server: LiveServer, pool: Mem0Provider, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Browser]:
+    """Started anew for each test: Playwright's event loop would stand in the way of every test that has one."""
+    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium_path, args=_ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Watched:
+    """A page, and everything that it said to the console or asked of the network."""
+
+    page: Page
+    base: str
+    said: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+
+    def go(self, path: str) -> int:
+        response = self.page.goto(self.base + path)
+        assert response is not None
+        return response.status
+
+    def heard(self, message: ConsoleMessage) -> None:
+        # Chromium itself notes every answer of 400 and above to a navigation; that is not the page speaking.
+        refused = "the server responded with a status of 4" in message.text
+        if message.type in ("error", "warning") and not refused:
+            self.said.append(f"{message.type}: {message.text}")
+
+    @property
+    def foreign(self) -> list[str]:
+        own = urlsplit(self.base).netloc
+        return [url for url in self.asked if urlsplit(url).netloc != own and not url.startswith("data:")]
+
+
+@pytest.fixture
+def window(chromium: Browser, live_server: LiveServer) -> Iterator[Callable[..., Watched]]:
+    """``window(alice)``: signed in through the form. At the end every window must have been silent and at home."""
+    opened: list[Watched] = []
+
+    def make(who: User | None = None, *, size: str = "desk", theme: str = "light", javascript: bool = True) -> Watched:
+        width, height = SIZES[size]
+        context = chromium.new_context(
+            viewport={"width": width, "height": height},
+            color_scheme=theme,  # type: ignore[arg-type]
+            java_script_enabled=javascript,
+        )
+        context.set_default_timeout(8_000)
+        watched = Watched(context.new_page(), live_server.url)
+        watched.page.on("console", watched.heard)
+        watched.page.on("pageerror", lambda error: watched.said.append(f"uncaught: {error}"))
+        watched.page.on("dialog", lambda dialog: (watched.said.append("a dialog opened"), dialog.dismiss()))
+        watched.page.on("request", lambda request: watched.asked.append(request.url))
+        opened.append(watched)
+        if who is not None:
+            sign_in(watched, who)
+        return watched
+
+    yield make
+    for watched in opened:
+        assert watched.said == []
+        assert watched.foreign == []
+
+
+def sign_in(watched: Watched, who: User, path: str = "/accounts/login/") -> None:
+    who.set_password(PASSWORD)
+    who.save()
+    watched.go(path)
+    watched.page.get_by_label("Name or e-mail address").fill(who.username)
+    watched.page.get_by_label("Password").fill(PASSWORD)
+    watched.page.get_by_role("button", name="Sign in").click()
+
+
+def evaluate(watched: Watched, script: str) -> Any:
+    return watched.page.evaluate(script)
