@@ -1,4 +1,4 @@
-"""The suite's PostgreSQL, and the fixed cast of every test.
+"""The fixed cast of every test.
 
 In workspace `firm`: alice reviews, bob is a member, carol curates, dave is an admin; robo is an agent's token,
 botty a bot's, alice_token alice's own. In workspace `other`: charlie reviews.
@@ -8,13 +8,10 @@ botty a bot's, alice_token alice's own. In workspace `other`: charlie reviews.
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import json
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -25,27 +22,9 @@ from apps.accounts.models import ApiToken, Role, TokenKind, Workspace
 from apps.accounts.principal import Principal, operator
 from apps.accounts.selectors import memberships_of, principal_for_token, principal_for_user
 from apps.accounts.services import member_add, token_create, workspace_add
-from apps.core import embedded_postgres
 from apps.memories.providers import registry
 from apps.memories.providers.mem0.provider import Mem0Provider
-from firmmemory.settings.test import TEST_DATA_DIR
 from tests.memories.providers.doubles import HashingEmbedder
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    # Workers of xdist use the server of the process that started them.
-    if not os.environ.get("DATABASE_URL") and not hasattr(config, "workerinput"):
-        lease = (TEST_DATA_DIR / "users.lock").open("a")
-        # Several runs may share the server at the same time; the last one to end stops it.
-        fcntl.flock(lease, fcntl.LOCK_SH)
-        embedded_postgres.ensure_running(TEST_DATA_DIR)
-        config.add_cleanup(lambda: _give_back(lease))
-
-
-def _give_back(lease: IO[str]) -> None:
-    with lease, contextlib.suppress(BlockingIOError):
-        fcntl.flock(lease, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        embedded_postgres.stop(TEST_DATA_DIR)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ folder), binaries and data go below /var/lib/firm-memory and the data folder kee
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import fcntl
 import hashlib
 import importlib.metadata
@@ -33,10 +35,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import psycopg
 
@@ -132,6 +133,27 @@ def ensure_running(base: Path, *, say: Say | None = None) -> ConnectionInfo:
     server = EmbeddedPostgres(base, say=say)
     server.start()
     return server.attach()
+
+
+def borrow(base: Path) -> ConnectionInfo:
+    """Like ``ensure_running``, for as long as this process lives.
+
+    Several processes may borrow the same server; the last one to end stops it.
+    """
+    EmbeddedPostgres(base).make_base()
+    lease = (base / "borrowers.lock").open("a")
+    fcntl.flock(lease, fcntl.LOCK_SH)
+    info = ensure_running(base)
+    atexit.register(_give_back, lease, base, os.getpid())
+    return info
+
+
+def _give_back(lease: IO[str], base: Path, borrower: int) -> None:
+    # A fork of the borrower shares its lock, and must not end it.
+    if os.getpid() == borrower and base.exists():
+        with lease, contextlib.suppress(BlockingIOError):
+            fcntl.flock(lease, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            stop(base)
 
 
 def attach(base: Path) -> ConnectionInfo:
@@ -281,10 +303,10 @@ class EmbeddedPostgres:
 
     # --- starting, step by step -----------------------------------------------------------------------
 
-    @contextmanager
+    @contextlib.contextmanager
     def _lock(self) -> Iterator[None]:
         """One starter or stopper at a time. The kernel frees the lock when its holder is killed."""
-        self._make_base()
+        self.make_base()
         descriptor = os.open(self.base / "postgres.lock", os.O_RDONLY | os.O_CREAT, 0o644)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -292,7 +314,7 @@ class EmbeddedPostgres:
         finally:
             os.close(descriptor)
 
-    def _make_base(self) -> None:
+    def make_base(self) -> None:
         if self.base.is_dir():
             return
         try:

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from apps.core.embedded_postgres import ensure_running
+from apps.core.embedded_postgres import borrow
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TEST_DATA_DIR = Path(os.environ.get("FIRM_MEMORY_TEST_DATA_DIR", str(ROOT / ".data" / "test")))
@@ -11,7 +11,7 @@ os.environ["FIRM_MEMORY_DATA_DIR"] = str(TEST_DATA_DIR)
 os.environ["FIRM_MEMORY_ENV_FILE"] = ""
 
 if not os.environ.get("DATABASE_URL"):
-    ensure_running(TEST_DATA_DIR)
+    borrow(TEST_DATA_DIR)
 
 from .base import *  # noqa: E402, F403
 from .base import DATABASES, Q_CLUSTER, env  # noqa: E402

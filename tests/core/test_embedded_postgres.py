@@ -192,6 +192,27 @@ def test_starters_at_the_same_moment_start_one_server(base):
     assert EmbeddedPostgres(base).postmaster_pid() == found[0][1]
 
 
+def test_the_last_of_its_borrowers_stops_it(base):
+    code = (
+        "import os, sys; from pathlib import Path; from apps.core import embedded_postgres as e;"
+        "e.borrow(Path(sys.argv[1])); os.fork() or sys.exit(); print('there', flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", code, str(base)]
+    first, second, third = (
+        subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(3)
+    )
+    for borrower in (first, second, third):
+        assert borrower.stdout.readline() == "there\n"
+
+    first.communicate()
+    assert EmbeddedPostgres(base).answers()
+    second.kill()
+    second.communicate()
+    assert EmbeddedPostgres(base).answers()
+    third.communicate()
+    assert embedded_postgres.status(base).running is False
+
+
 def test_the_starter_can_be_killed_while_it_holds_the_lock(base):
     code = (
         "import os, signal, sys; from pathlib import Path; from apps.core.embedded_postgres import *;"
