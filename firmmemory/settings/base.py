@@ -209,6 +209,9 @@ CONTENT_SECURITY_POLICY = {
         "manifest-src": [SELF],
     }
 }
+if SOCIALACCOUNT_PROVIDERS:
+    # Chromium holds the redirect that follows a form to the same rule as the form.
+    CONTENT_SECURITY_POLICY["DIRECTIVES"]["form-action"].append("https://accounts.google.com")
 
 # --- REST -------------------------------------------------------------------------------------------
 REST_FRAMEWORK = {
