@@ -8,20 +8,31 @@ from apps.accounts.audit import audit_record
 from apps.accounts.models import Audience, Role
 from apps.accounts.principal import Principal
 from apps.candidates.models import Candidate
-from apps.core.errors import Conflict, NotFound
+from apps.core.errors import Conflict, NotFound, Unavailable
 from apps.memories.lifecycle import memory_audiences_add
 from apps.memories.models import Memory
+from apps.memories.providers.base import ProviderError
 from apps.sources.models import Source
 
 
-@transaction.atomic
 def source_restrict(*, principal: Principal, source_id: int, audience_id: int) -> Source:
     """Only this audience may see the source from now on, nor anything that was ever supported by it.
 
-    Raises ``Conflict`` when it has another audience: taking one off would show what was hidden.
+    Raises ``Conflict`` when it has another audience: taking one off would show what was hidden; ``Unavailable`` when
+    the pool cannot be told.
     """
     principal.require_role(Role.CURATOR, to="restrict a source")
-    source = Source.objects.select_for_update().filter(workspace=principal.workspace, pk=source_id).first()
+    try:
+        return _restrict(principal, source_id, audience_id)
+    except ProviderError as error:
+        raise Unavailable(f"Nothing was changed. {error.message}", code="provider_unavailable") from error
+
+
+@transaction.atomic
+def _restrict(principal: Principal, source_id: int, audience_id: int) -> Source:
+    # Evidence may be added meanwhile; PostgreSQL looks at its audience when that is committed.
+    sources = Source.objects.select_for_update(no_key=True)
+    source = sources.filter(workspace=principal.workspace, pk=source_id).first()
     audience = Audience.objects.filter(workspace=principal.workspace, pk=audience_id).first()
     if source is None or audience is None:
         raise NotFound("There is no such source or audience.")
@@ -31,12 +42,8 @@ def source_restrict(*, principal: Principal, source_id: int, audience_id: int) -
         raise Conflict("This source is restricted to another audience already.")
     Source.objects.filter(pk=source.pk).update(audience=audience)
     source.audience = audience
-    for candidate in Candidate.objects.filter(evidence__source=source).distinct():
-        candidate.audience_ids = sorted({*candidate.audience_ids, audience.pk})
-        candidate.version += 1
-        candidate.save(update_fields=["audience_ids", "version", "updated_at"])
-    for memory in Memory.objects.filter(evidence__source=source).distinct():
-        memory_audiences_add(memory, [audience.pk])
+    _restrict_candidates(source, audience)
+    _restrict_memories(source, audience)
     audit_record(
         principal,
         "restrict",
@@ -45,3 +52,18 @@ def source_restrict(*, principal: Principal, source_id: int, audience_id: int) -
         after={"audience": audience.name},
     )
     return source
+
+
+def _restrict_candidates(source: Source, audience: Audience) -> None:
+    supported = Candidate.objects.filter(evidence__source=source).values("pk")
+    for candidate in Candidate.objects.filter(pk__in=supported).select_for_update(of=("self",)).order_by("pk"):
+        candidate.audience_ids = sorted({*candidate.audience_ids, audience.pk})
+        candidate.version += 1
+        candidate.save(update_fields=["audience_ids", "version", "updated_at"])
+
+
+def _restrict_memories(source: Source, audience: Audience) -> None:
+    """After the candidates: an approval that was under way has made its memory by then."""
+    supported = Memory.objects.filter(evidence__source=source).values("pk")
+    for memory in Memory.objects.filter(pk__in=supported).select_for_update(of=("self",)).order_by("pk"):
+        memory_audiences_add(memory, [audience.pk])

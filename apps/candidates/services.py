@@ -310,7 +310,11 @@ def _reopen_for_new_source(principal: Principal, resolved: Resolved, candidate: 
 
 def _answer_approved(principal: Principal, resolved: Resolved, candidate: Candidate) -> Proposed:
     """Known already. What was replaced or retired since does not come back by being said again."""
-    return _already_known(candidate, Memory.objects.filter(verdict__subject_id=candidate.pk).latest("number"))
+    memory = Memory.objects.filter(verdict__subject_id=candidate.pk).latest("number")
+    if not set(memory.audience_ids) <= principal.audience_ids:  # restricted since this principal proposed it
+        reason = "The same statement was approved before."
+        return Proposed(candidate, False, CandidateStatus.APPROVED, reason, Duplicate("candidate", candidate.pk))
+    return _already_known(candidate, memory)
 
 
 def _already_known(candidate: Candidate, memory: Memory) -> Proposed:

@@ -1,0 +1,176 @@
+"""Restricting a source restricts everything that came from it, everywhere it could be seen."""
+
+from __future__ import annotations
+
+import pytest
+
+from apps.accounts.models import Audience, AuditEvent
+from apps.approvals.restrictions import source_restrict
+from apps.candidates.models import Candidate
+from apps.core.errors import Conflict, Forbidden, NotFound, Unavailable
+from apps.memories.providers.base import ProviderError
+from apps.sources.models import Source
+from tests.conftest import issue
+from tests.ledger import a_body, a_source, fresh, of_person, of_token, propose, remember, report
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("pool")]
+
+
+@pytest.fixture
+def proposer(robo):
+    return of_token(robo.token)
+
+
+@pytest.fixture
+def curator(carol):
+    return of_person(carol)
+
+
+@pytest.fixture
+def board(workspace, dave):
+    audience = Audience.objects.create(workspace=workspace, name="board")
+    audience.members.add(dave)
+    return audience
+
+
+@pytest.fixture
+def memory(proposer, alice):
+    return remember(
+        proposer, of_person(alice), "Initech is bought before the summer.", sources=(a_source("#board/1", kind="chat"),)
+    )
+
+
+@pytest.fixture
+def source(memory):
+    return Source.objects.get(reference="#board/1")
+
+
+def restrict(principal, source, audience):
+    return source_restrict(principal=principal, source_id=source.pk, audience_id=audience.pk)
+
+
+def test_what_came_from_it_is_restricted_in_ledger_and_pool(curator, board, memory, source, pool):
+    restrict(curator, source, board)
+
+    assert fresh(source).audience == board
+    assert fresh(memory).audience_ids == [board.pk]
+    assert pool.get(memory.pk).audience_ids == (board.pk,)
+    candidate = Candidate.objects.get(pk=memory.verdict.subject_id)
+    assert candidate.audience_ids == [board.pk]
+    assert candidate.version == 3
+    assert AuditEvent.objects.get(verb="restrict").after == {"audience": "board"}
+
+
+def test_nobody_outside_finds_reads_or_follows_it(api, curator, board, memory, source, alice, dave, robo, proposer):
+    successor = remember(proposer, of_person(alice), "Initech was bought in May.", supersedes=[memory])
+    restrict(curator, source, board)
+    questions = [
+        "/api/v1/memories/search/?q=Initech+is+bought+before+the+summer",
+        "/api/v1/memories/search/?q=Initech+is+bought+before+the+summer&as_of=2099-01-01",
+        "/api/v1/memories/search/?q=Initech+is+bought&known_at=2099-01-01&repos=acme/pay",
+    ]
+
+    for reader in (alice, robo):
+        client = api(reader)
+        for question in questions:
+            answer = client.get(question).json()
+            assert str(memory.pk) not in str(answer)
+            assert "before the summer" not in str(answer)
+        assert client.get(f"/api/v1/memories/{memory.pk}/").status_code == 404
+        assert client.get(f"/api/v1/memories/{memory.label}/").status_code == 404
+        chain = client.get(f"/api/v1/memories/{successor.pk}/").json()["chain"]
+        assert [entry["id"] for entry in chain] == [str(successor.pk)]
+
+    client = api(dave)
+    assert client.get(f"/api/v1/memories/{memory.pk}/").status_code == 200
+    assert len(client.get(f"/api/v1/memories/{successor.pk}/").json()["chain"]) == 2
+
+
+def test_both_arms_of_a_search_leave_it_out(api, curator, board, memory, source, carol, dave):
+    board.members.add(carol)
+    restrict(curator, source, board)
+
+    for recipe in ("vector", "text"):
+        question = f"/api/v1/memories/search/?q=Initech+is+bought+before+the+summer&recipe={recipe}"
+        assert [row["id"] for row in api(carol).get(question).json()["results"]] == [str(memory.pk)]
+        board.members.remove(carol)
+        assert api(carol).get(question).json()["results"] == []
+        board.members.add(carol)
+
+
+def test_proposals_name_it_as_unknown(api, curator, board, memory, source, robo):
+    restrict(curator, source, board)
+    client = api(robo)
+
+    superseding = client.post("/api/v1/candidates/", a_body(supersedes=[memory.label]))
+    same = client.post("/api/v1/candidates/", a_body("Initech is bought before the summer."))
+    near = client.post("/api/v1/candidates/", a_body("Before the summer, Initech is to be bought."))
+
+    assert superseding.status_code == 422
+    assert str(memory.pk) not in str(same.json())
+    assert memory.label not in str(same.json())
+    assert near.json()["near"] == [] or str(memory.pk) not in str(near.json()["near"])
+
+
+def test_an_open_candidate_and_a_report_are_restricted_too(curator, board, memory, source, proposer, botty):
+    reported = report(of_token(botty.token), memory, sources=(a_source("#board/1", kind="chat"),))
+    waiting = propose(proposer, sources=(a_source("#board/1", kind="chat"),))
+
+    restrict(curator, source, board)
+
+    assert fresh(reported).audience_ids == fresh(waiting).audience_ids == [board.pk]
+    assert fresh(waiting).version == 2
+
+
+def test_a_second_restriction_adds_to_the_first(workspace, curator, board, proposer, dave):
+    legal = Audience.objects.create(workspace=workspace, name="legal")
+    legal.members.add(dave)
+    both = remember(
+        proposer,
+        of_person(dave),
+        sources=(a_source("#board/1", kind="chat"), a_source("#legal/1", kind="chat")),
+    )
+    restrict(curator, Source.objects.get(reference="#board/1"), board)
+    restrict(curator, Source.objects.get(reference="#legal/1"), legal)
+
+    assert fresh(both).audience_ids == sorted([board.pk, legal.pk])
+
+
+def test_a_source_keeps_its_audience(workspace, curator, board, memory, source):
+    legal = Audience.objects.create(workspace=workspace, name="legal")
+    restrict(curator, source, board)
+
+    restrict(curator, source, board)
+    with pytest.raises(Conflict):
+        restrict(curator, source, legal)
+
+    assert fresh(memory).audience_ids == [board.pk]
+    assert AuditEvent.objects.filter(verb="restrict").count() == 1
+
+
+def test_only_curators_restrict_and_only_what_is_theirs(
+    workspace, other_workspace, alice, robo, curator, board, source, charlie
+):
+    for principal in (of_person(alice), of_token(robo.token)):
+        with pytest.raises(Forbidden):
+            restrict(principal, source, board)
+    theirs = Audience.objects.create(workspace=other_workspace, name="theirs")
+    with pytest.raises(NotFound):
+        restrict(curator, source, theirs)
+    robot = of_token(issue(other_workspace, "their robot", "agent").token)
+    elsewhere = remember(robot, of_person(charlie)).evidence.get().source
+    with pytest.raises(NotFound):
+        restrict(curator, elsewhere, board)
+
+
+def test_if_the_pool_cannot_be_told_nothing_is_restricted(curator, board, memory, source, pool, monkeypatch):
+    def refuses(*_):
+        raise ProviderError("The pool could not be written (OperationalError).", permanent=False)
+
+    monkeypatch.setattr(pool, "update", refuses)
+
+    with pytest.raises(Unavailable, match="Nothing was changed"):
+        restrict(curator, source, board)
+
+    assert fresh(source).audience is None
+    assert fresh(memory).audience_ids == []
