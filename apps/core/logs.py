@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import traceback
 
 from django.db import OperationalError
 
@@ -26,3 +27,10 @@ class DatabaseDownFilter(logging.Filter):
             record.msg, record.args = f"{record.getMessage()}: the database does not answer: {reason}", None
             record.exc_info = record.exc_text = None
         return True
+
+
+def without_words(error: BaseException) -> str:
+    """What an error is and where it happened, without its message, which may quote what somebody wrote or asked."""
+    state = getattr(error.__cause__ or error, "sqlstate", None)
+    name = type(error).__name__ if state is None else f"{type(error).__name__} {state}"
+    return f"{name}\n{''.join(traceback.format_tb(error.__traceback__))}".rstrip()

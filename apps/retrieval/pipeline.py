@@ -6,9 +6,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from enum import Enum
+from typing import Any, Final
 from uuid import UUID
 
+from apps.core.observers import Observers
 from apps.retrieval.filters import Admission
 from apps.retrieval.recipes import Recipe
 
@@ -16,6 +18,28 @@ STAGES = (
     *("intent", "scope", "vector", "text", "identifier", "fuse"),
     *("weight", "collapse", "decay", "visibility", "rerank"),
 )
+
+
+class Shortfall(Enum):
+    """Everything by which an answer may fall short: which stage, and why."""
+
+    EMBEDDER_LATE = ("vector", "embedder_timeout")
+    EMBEDDER_FAILED = ("vector", "embedder_error")
+    POOL_LATE = ("vector", "pool_timeout")
+    POOL_FAILED = ("vector", "pool_error")
+    WORDS_LATE = ("text", "timeout")
+    WORDS_FAILED = ("text", "error")
+    CHECK_LATE = ("visibility", "pool_timeout")
+    CHECK_FAILED = ("visibility", "pool_error")
+    NOT_IN_POOL = ("visibility", "not_in_pool")
+
+    @property
+    def stage(self) -> str:
+        return self.value[0]
+
+    @property
+    def reason(self) -> str:
+        return self.value[1]
 
 
 @dataclass(slots=True)
@@ -34,6 +58,7 @@ class Stage:
     name: str
     detail: str = ""
     ms: float = 0.0
+    ran: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         return {"name": self.name, "ms": round(self.ms, 2), "detail": self.detail}
@@ -41,7 +66,11 @@ class Stage:
 
 @dataclass(slots=True)
 class Search:
-    """One search as it goes through its stages. ``degraded`` once an arm could not look."""
+    """One search as it goes through its stages.
+
+    ``refused`` counts what the arms brought and the ledger did not let through. That is no shortfall: nothing that
+    holds is missing from the answer.
+    """
 
     question: str
     admission: Admission
@@ -52,12 +81,21 @@ class Search:
     arms: dict[str, list[Hit]] = field(default_factory=dict)
     stages: list[Stage] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    degraded: bool = False
+    shortfalls: list[Shortfall] = field(default_factory=list)
+    pool_answers: bool = True
+    refused: int = 0
+    not_in_pool: int = 0
+    failed: bool = False
+    seconds: float = 0.0
+
+    @property
+    def degraded(self) -> bool:
+        return bool(self.shortfalls)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[Stage]:
         """Time a stage and list it, whatever becomes of it."""
-        stage = Stage(name)
+        stage = Stage(name, ran=True)
         started = time.perf_counter()
         self.stages.append(stage)
         try:
@@ -68,7 +106,27 @@ class Search:
     def skip(self, name: str, why: str) -> None:
         self.stages.append(Stage(name, why))
 
-    def degrade(self, note: str) -> None:
-        """Something could not look. That is said, and never shown as "nothing there"."""
-        self.degraded = True
+    def degrade(self, shortfall: Shortfall, note: str) -> None:
+        """Something could not be looked at. That is said, and never shown as "nothing there".
+
+        ``note`` is for whoever asked, and names nothing of the machinery; what exactly failed is for the log.
+        """
+        self.shortfalls.append(shortfall)
         self.notes.append(note)
+
+
+# Told of each search when it is over, answered or failed.
+observers: Final[Observers[Search]] = Observers()
+
+
+@contextmanager
+def observed(search: Search) -> Iterator[None]:
+    started = time.perf_counter()
+    try:
+        yield
+    except BaseException:
+        search.failed = True
+        raise
+    finally:
+        search.seconds = time.perf_counter() - started
+        observers.tell(search)

@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from django.db import OperationalError
+
 from apps.accounts.models import Role
 from apps.accounts.principal import Principal
 from apps.core.clock import now
-from apps.core.errors import Forbidden
+from apps.core.errors import Forbidden, Unavailable
+from apps.core.time_limits import is_timeout, reading_within
 from apps.memories.models import Memory, Tier
 from apps.memories.selectors import domains_of, memories_shown
 from apps.retrieval.filters import Admission
-from apps.retrieval.pipeline import Hit, Search
+from apps.retrieval.pipeline import Hit, Search, observed
 from apps.retrieval.recipes import Recipe, recipe_named
 from apps.retrieval.request import SearchRequest
 from apps.retrieval.stages import fuse, text, vector, visibility
@@ -21,6 +24,7 @@ from apps.scopes.selectors import SearchScope, search_scope
 from apps.taxonomy.selectors import find_types
 
 DEFAULT_INTENT = "look-up"
+LEDGER_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,28 +49,50 @@ def search(*, principal: Principal, request: SearchRequest) -> SearchAnswer:
     """The memories that answer a question best, for this principal.
 
     Degrades instead of failing: what could not be looked at is said in ``note``, ``degraded`` and the stages. Raises
-    ``Invalid`` for values that will not do and ``Forbidden`` outside the token's limits or for a curator's recipe.
+    ``Invalid`` for values that will not do, ``Forbidden`` outside the token's limits or for a curator's recipe, and
+    ``Unavailable`` when the ledger does not answer, since nothing is served that it has not let through.
     """
     request.check()
-    recipe = _recipe(principal, request)
-    run = _begin(principal, request, recipe)
-    vector.run(run)
-    text.run(run)
-    run.skip("identifier", f"The recipe {recipe.name} does not use it.")
-    fuse.run(run)
-    run.skip("weight", f"The recipe {recipe.name} weighs all categories alike.")
-    visibility.collapse(run)
-    run.skip("decay", f"The recipe {recipe.name} lets nothing fade.")
-    found = visibility.check(run)
-    run.skip("rerank", f"The recipe {recipe.name} has no reranker.")
-    hits = run.hits[: run.limit]
+    run = _begin(principal, request, _recipe(principal, request))
+    with observed(run):
+        _look(run)
+        results = _let_through(principal, run)
     return SearchAnswer(
-        results=_results(principal, hits, found),
+        results=results,
         intent=run.intent,
         pipeline_stages=[stage.as_dict() for stage in run.stages],
         degraded=run.degraded,
         note=" ".join(run.notes),
     )
+
+
+def _look(run: Search) -> None:
+    vector.run(run)
+    text.run(run)
+    run.skip("identifier", f"The recipe {run.recipe.name} does not use it.")
+    fuse.run(run)
+    if run.degraded and not run.arms:
+        run.notes.append("Nothing could be searched, so an empty answer does not mean that nothing is known.")
+    run.skip("weight", f"The recipe {run.recipe.name} weighs all categories alike.")
+
+
+def _let_through(principal: Principal, run: Search) -> list[dict[str, Any]]:
+    """Of the hits, what the ledger lets through, as answers show it."""
+    try:
+        with reading_within(LEDGER_SECONDS):
+            visibility.collapse(run)
+            run.skip("decay", f"The recipe {run.recipe.name} lets nothing fade.")
+            found = visibility.check(run)
+            run.skip("rerank", f"The recipe {run.recipe.name} has no reranker.")
+            return _results(principal, run.hits[: run.limit], found)
+    except OperationalError as error:
+        if not is_timeout(error):
+            raise
+        raise Unavailable(
+            "The ledger did not answer in time, and nothing is served that it has not let through. Try again in a "
+            "moment.",
+            code="ledger_timeout",
+        ) from error
 
 
 def _recipe(principal: Principal, request: SearchRequest) -> Recipe:

@@ -39,6 +39,13 @@ class ProviderError(Exception):
         self.permanent = permanent
 
 
+class ProviderTimeout(ProviderError):
+    """No answer within the time allowed; asking again later may help."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, permanent=False)
+
+
 class Unset(Enum):
     """Says "leave this as it is" where ``None`` is a value of its own."""
 

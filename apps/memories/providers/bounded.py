@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
 
-from apps.memories.providers.base import ProviderError
+from apps.memories.providers.base import ProviderTimeout
 
 T = TypeVar("T")
 
@@ -28,7 +28,7 @@ class Bounded:
         self._places = threading.BoundedSemaphore(places)
 
     def run(self, work: Callable[[], T], *, seconds: float) -> T:
-        """The result of ``work``, or its exception, or a transient ``ProviderError`` after ``seconds``."""
+        """The result of ``work``, or its exception, or a ``ProviderTimeout`` after ``seconds``."""
         deadline = time.monotonic() + seconds
         if not self._places.acquire(timeout=seconds):
             raise self._late(seconds)
@@ -56,5 +56,5 @@ class Bounded:
         finally:
             self._places.release()
 
-    def _late(self, seconds: float) -> ProviderError:
-        return ProviderError(f"{self._what} did not answer within {seconds:g} seconds.", permanent=False)
+    def _late(self, seconds: float) -> ProviderTimeout:
+        return ProviderTimeout(f"{self._what} did not answer within {seconds:g} seconds.")

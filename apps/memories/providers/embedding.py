@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import islice
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
+from apps.core.logs import without_words
+from apps.core.observers import Observers
 from apps.memories.providers.base import (
     MemoryRecord,
     Passage,
     PoolQuery,
     Prepared,
     ProviderError,
+    ProviderTimeout,
     Vector,
     require_text,
 )
@@ -30,6 +36,25 @@ _PASSAGES_AT_ONCE = 64
 
 # Agents repeat themselves; a question costs 3-4 ms locally and a round trip elsewhere.
 _REMEMBERED_QUERIES = 512
+
+What = Literal["question", "documents"]
+Outcome = Literal["done", "timeout", "error"]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """One call of an embedding model and how it ended."""
+
+    embedder: str
+    what: What
+    outcome: Outcome
+    seconds: float
+
+
+# Told in the thread that waited for the model.
+observers: Final[Observers[Embedding]] = Observers()
 
 
 class EmbeddingProvider:
@@ -97,13 +122,37 @@ class EmbeddingProvider:
         queue = iter(texts)
         while piece := list(islice(queue, _PASSAGES_AT_ONCE)):
             work = partial(self.embedder.embed_documents, piece)
-            rows = self._bounded.run(work, seconds=self._document_seconds)
+            rows = self._ask("documents", work, seconds=self._document_seconds)
             yield from self._vectors(rows, len(piece))
 
     def _embed_query(self, text: str) -> Vector:
         work = partial(self.embedder.embed_query, text)
-        row = self._bounded.run(work, seconds=self._query_seconds)
+        row = self._ask("question", work, seconds=self._query_seconds)
         return next(self._vectors(np.atleast_2d(row), 1))
+
+    def _ask(self, what: What, work: Callable[[], Matrix], *, seconds: float) -> Matrix:
+        started = time.monotonic()
+        outcome: Outcome = "error"
+        try:
+            answer = self._answer(work, seconds)
+            outcome = "done"
+        except ProviderTimeout:
+            outcome = "timeout"
+            raise
+        finally:
+            observers.tell(Embedding(self.embedder.name, what, outcome, time.monotonic() - started))
+        return answer
+
+    def _answer(self, work: Callable[[], Matrix], seconds: float) -> Matrix:
+        try:
+            return self._bounded.run(work, seconds=seconds)
+        except ProviderError:
+            raise
+        except Exception as error:
+            # Whatever runs the model has errors of its own, and their messages may quote the text: the log gets to
+            # know where it happened, and nobody what was said.
+            logger.error("The embedding model %s failed: %s", self.embedder.name, without_words(error))
+            raise ProviderError(f"The embedding model failed ({type(error).__name__}).", permanent=False) from None
 
     def _vectors(self, rows: Matrix, count: int) -> Iterator[Vector]:
         expected = (count, self.embedder.dimensions)

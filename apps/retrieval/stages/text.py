@@ -13,23 +13,23 @@ from collections.abc import Sequence
 from typing import Any, Final
 from uuid import UUID
 
-from django.db import OperationalError, connection, transaction
+from django.db import DatabaseError, InterfaceError, connection
 
+from apps.core.logs import without_words
+from apps.core.time_limits import is_timeout, reading_within
 from apps.memories.models import Corpus
 from apps.retrieval.filters import Admission
-from apps.retrieval.pipeline import Hit, Search
+from apps.retrieval.pipeline import Hit, Search, Shortfall, Stage
 from apps.retrieval.terms import Term, any_of, rarest_terms
 
 MAX_TERMS: Final = 64
 PRESELECTED: Final = 200
-TIMEOUT_MS: Final = 1_000
+SECONDS: Final = 1.0
 SMALL_CORPUS: Final = 25_000  # up to here every word of the question may match
 MATCH_BUDGET: Final = 5_000
 MATCH_SHARE: Final = 0.2
 K1: Final = 1.2
 B: Final = 0.75
-
-_QUERY_CANCELED = "57014"
 
 logger = logging.getLogger(__name__)
 
@@ -41,27 +41,35 @@ def run(search: Search) -> None:
     with search.stage("text") as stage:
         try:
             found, detail = bm25(search.admission, search.question, limit=search.recipe.depth)
-        except OperationalError as error:
-            if getattr(error.__cause__, "sqlstate", None) != _QUERY_CANCELED:
-                raise
-            logger.warning("The text arm was stopped after %s ms.", TIMEOUT_MS)
-            stage.detail = f"It was stopped after {TIMEOUT_MS} ms."
-            search.degrade("Matching words were not looked for, because that took too long.")
+        except (DatabaseError, InterfaceError) as error:
+            _could_not_look(search, stage, error)
             return
         search.arms["text"] = [Hit(memory_id, {"text": score}) for memory_id, score in found]
         stage.detail = detail
 
 
+def _could_not_look(search: Search, stage: Stage, error: Exception) -> None:
+    if is_timeout(error):
+        logger.warning("The text arm was stopped after %s s.", SECONDS)
+        stage.detail = f"It was stopped after {SECONDS:g} s."
+        search.degrade(Shortfall.WORDS_LATE, "Matching words were not looked for, because that took too long.")
+        return
+    logger.error("The text arm could not look: %s", without_words(error))
+    stage.detail = "It could not look."
+    search.degrade(
+        Shortfall.WORDS_FAILED, "Matching words were not looked for, because the database could not do it."
+    )
+
+
 def bm25(admission: Admission, question: str, *, limit: int) -> tuple[list[tuple[UUID, float]], str]:
     """The best documents with their BM25 scores, best first, and a sentence on how they were found."""
-    with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT set_config('statement_timeout', %s, true)", [str(TIMEOUT_MS)])
+    with reading_within(SECONDS) as time_limit:
         terms = rarest_terms(admission.workspace_id, question, limit=MAX_TERMS)
         if not terms:
             return [], "The question holds no word to look for."
         corpus = Corpus.objects.filter(workspace=admission.workspace_id).first() or Corpus()
         matched = _worth_matching(terms, corpus.documents)
+        time_limit.renew()
         rows = _rank(admission, terms, matched, corpus, limit=limit)
     return rows, f"{len(rows)} found by {len(matched)} of {len(terms)} words."
 

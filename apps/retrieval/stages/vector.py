@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 
-from apps.memories.providers.base import ProviderError
+from apps.memories.providers.base import MemoryProvider, PoolHit, ProviderError, ProviderTimeout, Vector
 from apps.memories.providers.registry import get_provider
-from apps.retrieval.pipeline import Hit, Search
+from apps.retrieval.pipeline import Hit, Search, Shortfall, Stage
 
 logger = logging.getLogger(__name__)
 
@@ -16,14 +16,41 @@ def run(search: Search) -> None:
         search.skip("vector", f"The recipe {search.recipe.name} does not use it.")
         return
     with search.stage("vector") as stage:
-        try:
-            provider = get_provider()
-            vector = provider.embed_query(search.question)
-            found = provider.search(search.admission.pool_query(vector, limit=search.recipe.depth))
-        except ProviderError as error:
-            logger.warning("The vector arm could not look: %s", error.message)
-            stage.detail = f"It could not look: {error.message}"
-            search.degrade("Similar wording was not looked for, because the embedder or the pool does not answer.")
+        provider = get_provider()
+        vector = _embedded(search, stage, provider)
+        found = None if vector is None else _found(search, stage, provider, vector)
+        if found is None:
             return
         search.arms["vector"] = [Hit(hit.memory_id, {"vector": hit.score}) for hit in found]
         stage.detail = f"{len(found)} found."
+
+
+def _embedded(search: Search, stage: Stage, provider: MemoryProvider) -> Vector | None:
+    try:
+        return provider.embed_query(search.question)
+    except ProviderError as error:
+        logger.warning("The vector arm could not embed the question: %s", error.message)
+        stage.detail = f"The embedding model {'did not answer in time' if is_late(error) else 'could not be used'}."
+        search.degrade(
+            Shortfall.EMBEDDER_LATE if is_late(error) else Shortfall.EMBEDDER_FAILED,
+            "Similar wording was not looked for, because the embedding model does not answer.",
+        )
+        return None
+
+
+def _found(search: Search, stage: Stage, provider: MemoryProvider, vector: Vector) -> list[PoolHit] | None:
+    try:
+        return provider.search(search.admission.pool_query(vector, limit=search.recipe.depth))
+    except ProviderError as error:
+        logger.warning("The vector arm could not look: %s", error.message)
+        search.pool_answers = False
+        stage.detail = f"The pool {'did not answer in time' if is_late(error) else 'could not be searched'}."
+        search.degrade(
+            Shortfall.POOL_LATE if is_late(error) else Shortfall.POOL_FAILED,
+            "Similar wording was not looked for, because the pool of embeddings does not answer.",
+        )
+        return None
+
+
+def is_late(error: ProviderError) -> bool:
+    return isinstance(error, ProviderTimeout)

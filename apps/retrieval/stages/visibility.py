@@ -12,7 +12,8 @@ from apps.memories.models import Memory, MemoryStatus, Supersession
 from apps.memories.providers.base import ProviderError
 from apps.memories.providers.registry import get_provider
 from apps.retrieval.filters import Admission
-from apps.retrieval.pipeline import Search
+from apps.retrieval.pipeline import Search, Shortfall
+from apps.retrieval.stages.vector import is_late
 
 logger = logging.getLogger(__name__)
 
@@ -38,13 +39,25 @@ def check(search: Search) -> dict[UUID, Memory]:
         pooled = _in_pool(search, ids)
         kept = admitted if pooled is None else admitted & pooled
         search.hits = [hit for hit in search.hits if hit.memory_id in kept]
-        drifted = len(ids) - len(search.hits)
         stage.detail = f"{len(search.hits)} of {len(ids)} are served."
-        if drifted:
-            logger.warning("%d hits were left out because ledger and pool disagree about them.", drifted)
+        _say_what_was_left_out(search, refused=len(ids) - len(admitted), not_in_pool=len(admitted) - len(kept))
         found = Memory.objects.select_related("type__category").in_bulk([hit.memory_id for hit in search.hits])
         _demote_disputed(search, found)
         return found
+
+
+def _say_what_was_left_out(search: Search, *, refused: int, not_in_pool: int) -> None:
+    """Ledger and pool are written in one transaction, so that they disagree is a fault, or a matter of a moment."""
+    search.refused, search.not_in_pool = refused, not_in_pool
+    if refused:
+        logger.warning("%d hits were left out, because the ledger does not let them through (any more).", refused)
+    if not_in_pool:
+        logger.warning("%d hits were left out, because the pool does not hold them as the ledger does.", not_in_pool)
+        search.degrade(
+            Shortfall.NOT_IN_POOL,
+            f"{'One match was' if not_in_pool == 1 else f'{not_in_pool} matches were'} left out, because ledger and "
+            "pool disagree about it. Comparing them is for an operator.",
+        )
 
 
 def _demote_disputed(search: Search, found: dict[UUID, Memory]) -> None:
@@ -67,17 +80,23 @@ def ledger_admits(admission: Admission, ids: Collection[UUID]) -> set[UUID]:
 
 
 def _in_pool(search: Search, ids: Collection[UUID]) -> set[UUID] | None:
-    """Those of ``ids`` that the pool holds with the status the ledger gives them; ``None`` when it cannot say."""
-    if "vector" not in search.arms:
-        return None  # the pool could not look, and that has been said
-    known = {hit.memory_id for hit in search.arms["vector"]}
+    """Those of ``ids`` that the pool holds with a status that is served; ``None`` when it cannot say.
+
+    Without it the ledger decides alone: it is the record, and the answer says what could not be checked.
+    """
+    if not search.pool_answers:
+        return None  # that has been said, and asking again would only take as long again
+    known = {hit.memory_id for hit in search.arms.get("vector", ())}
     others = [memory_id for memory_id in ids if memory_id not in known]
     if not others:
         return known
     try:
         statuses = get_provider().statuses(others)
     except ProviderError as error:
-        search.degrade("Whether the pool holds these memories could not be checked.")
         logger.warning("The pool could not be asked: %s", error.message)
+        search.degrade(
+            Shortfall.CHECK_LATE if is_late(error) else Shortfall.CHECK_FAILED,
+            "Whether the pool of embeddings holds what was found by words could not be checked.",
+        )
         return None
     return known | {memory_id for memory_id, status in statuses.items() if status in search.admission.statuses}

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from apps.memories.providers.base import ProviderError
+from apps.memories.providers.base import ProviderError, ProviderTimeout
 from apps.memories.providers.embedders.base import Matrix, Span, unit_rows
 from apps.memories.providers.embedders.families import Side, family_of
 from apps.memories.providers.embedders.passages import estimated_spans
@@ -29,6 +29,8 @@ _CHARACTERS_AT_ONCE = 100_000
 
 # What will be answered the same way next time, whenever that is.
 _PERMANENT = frozenset({400, 401, 402, 403, 404, 405, 413, 422})
+
+_TOO_LATE = 408  # also what LiteLLM says when nothing was answered
 
 
 class LiteLLMEmbedder:
@@ -131,9 +133,8 @@ class LiteLLMEmbedder:
         if isinstance(status, int):
             reason = f"{reason}, status {status}"
         advice = " Check the model's name and its key in the environment." if permanent else ""
-        return ProviderError(
-            f"The embedding model {self._model} could not be used ({reason}).{advice}", permanent=permanent
-        )
+        message = f"The embedding model {self._model} could not be used ({reason}).{advice}"
+        return ProviderTimeout(message) if status == _TOO_LATE else ProviderError(message, permanent=permanent)
 
     @property
     def _litellm(self) -> Any:

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from django.db import DatabaseError, InterfaceError, OperationalError, transaction
 
+from apps.core.time_limits import is_timeout, waiting_for_locks_within
 from apps.memories.providers.base import (
     MemoryRecord,
     PayloadPatch,
@@ -19,6 +20,7 @@ from apps.memories.providers.base import (
     PoolQuery,
     Prepared,
     ProviderError,
+    ProviderTimeout,
     Vector,
 )
 from apps.memories.providers.embedders.base import Embedder
@@ -37,6 +39,9 @@ if TYPE_CHECKING:
     from apps.memories.providers.mem0.slots import PoolStore, Row
 
 NAME = "mem0"
+
+# How long a write waits for others' locks. A switch to a rebuilt pool holds its own for a second or two.
+LOCK_SECONDS = 5.0
 
 _BEFORE_ALL = UUID(int=0)
 
@@ -148,7 +153,7 @@ def _load_mem0() -> ModuleType:
 def _writing() -> Iterator[None]:
     """The caller's transaction, or one of its own; after a failure the caller's is still usable."""
     _load_mem0()
-    with _pool_errors("written"), transaction.atomic():
+    with _pool_errors("written"), transaction.atomic(), waiting_for_locks_within(LOCK_SECONDS):
         yield
 
 
@@ -175,6 +180,8 @@ def _pool_errors(what: str) -> Iterator[None]:
 
 
 def _pool_error(what: str, error: Exception) -> ProviderError:
+    if is_timeout(error):
+        return ProviderTimeout(f"The pool could not be {what} in time ({type(error.__cause__ or error).__name__}).")
     transient = isinstance(error, OperationalError | InterfaceError)
     reason = type(error.__cause__ or error).__name__
     return ProviderError(f"The pool could not be {what} ({reason}).", permanent=not transient)
