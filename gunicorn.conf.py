@@ -22,6 +22,7 @@ sys.path.insert(0, str(_root))
 from apps.core.environment import number  # noqa: E402
 
 if TYPE_CHECKING:
+    from gunicorn.arbiter import Arbiter
     from gunicorn.workers.base import Worker
 
 _env = environ.Env()
@@ -44,10 +45,26 @@ loglevel = "warning"
 # It would write into the home directory of whoever runs this.
 control_socket_disable = True
 
+# Where the web processes keep their counts, so that each of them can answer /metrics for all.
+counts = Path(_env.str("FIRM_MEMORY_DATA_DIR", default=str(_root / ".data"))).resolve() / "metrics"
+
 # An exit code that gunicorn takes for final: it ends instead of trying the same again at once.
 BOOT_ERROR = 3
 
 logger = logging.getLogger("firmmemory.web")
+
+
+def on_starting(server: Arbiter) -> None:
+    """Before the first worker: start with empty counts, as any process that starts does."""
+    try:
+        counts.mkdir(parents=True, exist_ok=True)
+        for old in counts.glob("*.db"):
+            old.unlink()
+    except OSError as error:
+        os.environ.pop("PROMETHEUS_MULTIPROC_DIR", None)
+        server.log.warning("%s cannot be used (%s), so each web process counts for itself.", counts, error.strerror)
+    else:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(counts)
 
 
 def post_worker_init(worker: Worker) -> None:

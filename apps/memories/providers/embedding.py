@@ -162,4 +162,6 @@ class EmbeddingProvider:
                 f"{expected[0]} of {expected[1]} were expected.",
                 permanent=True,
             )
+        if not np.isfinite(rows).all() or not rows.any(axis=1).all():
+            raise ProviderError("The embedding model returned a vector without a direction.", permanent=True)
         return map(tuple, rows.tolist())

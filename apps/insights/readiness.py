@@ -1,0 +1,71 @@
+"""What `/readyz` says of the pool, the worker and its queue. The page is open to all, so it names no part by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Final
+
+from django.conf import settings
+
+from apps.core.errors import Unavailable
+from apps.core.time_limits import reading_within
+from apps.insights.selectors import STUCK_AFTER_SECONDS, pool_state, tasks_state, worker_state
+
+SECONDS: Final = 2.0
+# A task that waited so long has no worker that comes round to it.
+OLDEST_TASK_SECONDS: Final = 600
+
+
+def _in_time(check: Callable[[], str]) -> Callable[[], str]:
+    """Probes come every few seconds: one that waited for a lock would soon hold every thread there is."""
+
+    @wraps(check)
+    def bounded() -> str:
+        with reading_within(SECONDS):
+            return check()
+
+    return bounded
+
+
+@_in_time
+def pool() -> str:
+    if settings.FIRM_MEMORY_PROVIDER != "mem0":
+        return "Kept outside of the database."
+    state = pool_state()
+    if state is None:
+        raise Unavailable("There is no live pool. Run `manage.py migrate`, which makes the first one.")
+    if not state.has_table:
+        raise Unavailable("The table of the live pool is gone. Build it anew with `manage.py pool rebuild`.")
+    if not state.matches:
+        raise Unavailable(
+            "The pool was made by another embedder than FIRM_MEMORY_EMBEDDER names. Set it to match and restart, or "
+            "build the pool anew with `manage.py pool rebuild`."
+        )
+    return "Live, and made by the embedder in use."
+
+
+@_in_time
+def worker() -> str:
+    state = worker_state()
+    if state.clusters == 0:
+        seen = "It was never heard of." if state.beat_age is None else f"It last did a task {_ago(state.beat_age)} ago."
+        raise Unavailable(f"No worker is running. {seen} Start one with `manage.py qcluster`.")
+    if state.is_stuck:
+        raise Unavailable(
+            f"The worker is there, and has done nothing for {_ago(STUCK_AFTER_SECONDS)} or more. Look at its log and "
+            "restart it."
+        )
+    return "Running." if state.beat_age is None else f"Running; it last did a task {_ago(state.beat_age)} ago."
+
+
+@_in_time
+def tasks() -> str:
+    waiting = tasks_state().waiting
+    if waiting.oldest_seconds > OLDEST_TASK_SECONDS:
+        raise Unavailable(f"{waiting.count} tasks wait, the oldest for {_ago(waiting.oldest_seconds)}.")
+    return f"{waiting.count} tasks wait."
+
+
+def _ago(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"

@@ -1,0 +1,11 @@
+"""What the worker does to be seen."""
+
+from __future__ import annotations
+
+from apps.insights.services import WORKER, heartbeat_record
+
+
+def beat() -> str:
+    """Leave a trace that tasks are scheduled, taken and done, which no look at processes can tell. Idempotent."""
+    heartbeat_record(WORKER)
+    return "Heard."
