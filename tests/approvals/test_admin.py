@@ -207,6 +207,20 @@ def test_no_search_term_is_a_server_error(browser, carol, ledger, model, term) -
 
 
 @pytest.mark.parametrize(
+    "query",
+    ["content__regex=(", "number__exact=" + "9" * 30, "type__id__exact=nope", "audience_ids__overlap=x", "p=99999"],
+)
+def test_no_filter_is_a_server_error(browser, carol, ledger, query) -> None:
+    assert browser(carol).get(f"{listing(Memory)}?{query}").status_code < 500
+
+
+@pytest.mark.parametrize("page", ["nope/change/", "0/history/", "%00/change/", "_00/delete/"])
+def test_no_address_is_a_server_error(browser, carol, page) -> None:
+    for model in (Memory, Source, Verdict):
+        assert browser(carol).get(f"{listing(model)}{page}").status_code < 500
+
+
+@pytest.mark.parametrize(
     ("model", "query", "count"),
     [
         (Memory, "?status__exact=superseded", 1),
