@@ -209,18 +209,22 @@ class EmbeddedPostgres:
         """Start the server; false when it ran already, whoever started it."""
         with self._lock():
             self._check_data_version()
-            if self.answers():
-                return False
-            account = self._prepare_home()
-            self._clear_stale_pid_file()
-            if self.postmaster_pid() is None:
-                binaries = self._binaries(account)
-                if not (self.pgdata / "PG_VERSION").exists():
-                    self._initialise(binaries, account)
-                self._launch(binaries, account)
-            self._await_answer()
-            self._create_database()
-        return True
+            started = False
+            deadline = time.monotonic() + START_SECONDS
+            # It may be on its way up after a crash, which takes a while, or on its way down.
+            while not self.answers():
+                if time.monotonic() > deadline:
+                    raise EmbeddedPostgresError(
+                        f"PostgreSQL does not answer within {START_SECONDS} seconds. See {self.log}."
+                    )
+                if self.postmaster_pid() is None:
+                    self._start_process()
+                    started = True
+                else:
+                    time.sleep(0.05)
+            if started:
+                self._create_database()
+        return started
 
     def stop(self) -> bool:
         """Stop the server, rolling back what is open; false when it did not run."""
@@ -302,6 +306,14 @@ class EmbeddedPostgres:
         return self.postmaster_pid() is None and self._pid_in_file() is None
 
     # --- starting, step by step -----------------------------------------------------------------------
+
+    def _start_process(self) -> None:
+        account = self._prepare_home()
+        self._clear_stale_pid_file()
+        binaries = self._binaries(account)
+        if not (self.pgdata / "PG_VERSION").exists():
+            self._initialise(binaries, account)
+        self._launch(binaries, account)
 
     @contextlib.contextmanager
     def _lock(self) -> Iterator[None]:
@@ -528,13 +540,6 @@ class EmbeddedPostgres:
             draft.write_text(text)
             account.own(draft)
             draft.replace(path)
-
-    def _await_answer(self) -> None:
-        """After a crash the server replays its log first, which may take a while."""
-        if not _wait_until(self.answers, START_SECONDS):
-            raise EmbeddedPostgresError(
-                f"PostgreSQL was started but does not answer within {START_SECONDS} seconds. See {self.log}."
-            )
 
     def _create_database(self) -> None:
         info = self.last_known()

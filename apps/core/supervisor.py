@@ -184,8 +184,6 @@ class Database:
     def tend(self, now: float) -> None:
         pid = self._server.postmaster_pid()
         if pid is not None:
-            if self._start_at is not None:
-                self._say("PostgreSQL is back.")
             self._found(pid)
         elif self._start_at is None:
             self._start_at = now + self._pause()
@@ -212,12 +210,15 @@ class Database:
             self._start_at = now + delay
             self._say(f"{error}\nTrying again in {delay:g} s.")
             return
+        self._found(self._server.postmaster_pid())
         if self._server.last_known() != before:
             self._moved()
 
     def _found(self, pid: int | None) -> None:
         if pid is not None and pid != self._pid and self.is_ours:
             self._watchdog.tell("server", pid)
+        if self._start_at is not None:
+            self._say("PostgreSQL is back.")
         self._pid, self._start_at, self._failures = pid, None, 0
 
 

@@ -11,8 +11,10 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 
 GRACE_SECONDS = 8.0
+SERVER_SECONDS = 20.0
 
 
 def main() -> None:
@@ -29,23 +31,37 @@ def main() -> None:
         elif word == "server":
             server = int(number)
     end(groups)
-    if server:
-        send(server, signal.SIGINT)
+    if server and send(server, signal.SIGINT):
+        wait_for({server}, SERVER_SECONDS)
 
 
 def end(groups: set[int]) -> None:
     for leader in groups:
         # The leader alone: it knows in which order its own processes stop.
         send(leader, signal.SIGTERM)
-    deadline = time.monotonic() + GRACE_SECONDS
-    while any(send(leader, 0) for leader in groups) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_for(groups, GRACE_SECONDS)
     for group in groups:
         send(-group, signal.SIGKILL)
 
 
+def wait_for(processes: set[int], seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while any(lives(process) for process in processes) and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def lives(process: int) -> bool:
+    if sys.platform != "linux":
+        return send(process, 0)
+    try:
+        # A zombie that nobody reaps has no command line any more.
+        return bool(Path(f"/proc/{process}/cmdline").read_bytes())
+    except OSError:
+        return False
+
+
 def send(process: int, number: int) -> bool:
-    """Send a signal; false where nobody is left to get it. Signal 0 only asks."""
+    """Send a signal; false where nobody is left to get it."""
     try:
         os.kill(process, number)
     except (ProcessLookupError, PermissionError):

@@ -50,7 +50,7 @@ class Command(BaseCommand):
         parent = os.getppid() if stop_with_parent else None
         try:
             with (
-                only_one(settings.DATA_DIR / "up.lock", wait=20.0, say=self.say) as lock,
+                only_one(settings.DATA_DIR / "up.lock", wait=40.0, say=self.say) as lock,
                 watchdog(lock) as dog,
             ):
                 self._up(dog, parent)
