@@ -62,8 +62,9 @@ class Admission:
 
     def sql(self, alias: str = "memory") -> tuple[str, dict[str, Any]]:
         """The same filter over the ledger's table: a condition, and the values its placeholders name."""
+        scope, values = self.scope_sql(alias)
         conditions = [
-            f"{alias}.workspace_id = %(workspace)s",
+            scope,
             f"{alias}.tier = ANY(%(tiers)s)",
             f"{alias}.status = ANY(%(statuses)s)",
             f"{alias}.audience_ids <@ %(audiences)s::bigint[]",
@@ -72,19 +73,31 @@ class Admission:
             f"({alias}.valid_from IS NULL OR {alias}.valid_from <= %(valid)s)",
             f"({alias}.valid_to IS NULL OR {alias}.valid_to > %(valid)s OR {alias}.closed_at > %(known)s)",
         ]
-        if not self.scope.everything:
-            conditions.append(
-                f"({alias}.firm OR {alias}.domain_ids && %(domains)s::bigint[] OR {alias}.repo_ids && %(repos)s::bigint[])"
-            )
-        if self.types is not None:
-            conditions.append(f"{alias}.type_id = ANY(%(types)s)")
-        return " AND ".join(conditions), {
-            "workspace": self.workspace_id,
+        return " AND ".join(conditions), values | {
             "tiers": sorted(self.tiers),
             "statuses": sorted(self.statuses),
             "audiences": sorted(self.audiences),
             "known": self.known_instant,
             "valid": self.valid_instant,
+        }
+
+    def scope_sql(self, alias: str = "memory") -> tuple[str, dict[str, Any]]:
+        """The part of the filter that indexes answer and that stays as it is while memories come and end.
+
+        What is not named is left out, so that no index is read for it.
+        """
+        conditions = [f"{alias}.workspace_id = %(workspace)s"]
+        if not self.scope.everything:
+            alternatives = [f"{alias}.firm"]
+            if self.scope.domain_ids:
+                alternatives.append(f"{alias}.domain_ids && %(domains)s::bigint[]")
+            if self.scope.repo_ids:
+                alternatives.append(f"{alias}.repo_ids && %(repos)s::bigint[]")
+            conditions.append(f"({' OR '.join(alternatives)})")
+        if self.types is not None:
+            conditions.append(f"{alias}.type_id = ANY(%(types)s)")
+        return " AND ".join(conditions), {
+            "workspace": self.workspace_id,
             "domains": list(self.scope.domain_ids),
             "repos": list(self.scope.repo_ids),
             "types": [row.pk for row in self.types or ()],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from django.db import connection
@@ -33,6 +34,18 @@ def rarest_terms(workspace_id: int, text: str, *, limit: int) -> list[Term]:
         return [Term(*row) for row in cursor.fetchall()]
 
 
-def any_of(terms: list[Term]) -> str:
+def within(terms: Sequence[Term], *, matches: float) -> list[Term]:
+    """The first of ``terms``, at least one, that match no more documents than ``matches`` together."""
+    chosen: list[Term] = []
+    total = 0
+    for term in terms:
+        total += term.ndoc
+        if chosen and total > matches:
+            break
+        chosen.append(term)
+    return chosen
+
+
+def any_of(terms: Sequence[Term]) -> str:
     """A tsquery that matches what holds at least one of them."""
     return " | ".join(term.quoted for term in terms)

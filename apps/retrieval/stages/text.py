@@ -2,7 +2,27 @@
 
 Okapi BM25 with k1 = 1.2, b = 0.75 and idf = ln(1 + (N - n + 0.5) / (n + 0.5)) (Robertson and Zaragoza, 2009). A
 first step takes the documents with the highest sum of idf over the words they hold, a second ranks those by BM25.
-Cost is bounded by how many documents the chosen words match, not by the size of the ledger.
+
+The first step looks at no more documents than it must (docs/benchmarks.md has what it costs). Either the words lead
+to them, through the index over words: all words of the question while those match few documents together, else the
+rarest. Or the scope does, through the indexes over scopes, where it holds fewer documents than the words match.
+
+``EXPLAIN`` of both, on 100,000 memories, abridged; a test holds their shapes. By the words::
+
+    Limit
+      ->  Sort (top-N heapsort)
+            ->  Bitmap Heap Scan on memories_memory
+                  ->  Bitmap Index Scan on memory_text  (search_vector @@ 'rare' | 'rarer')
+
+By the scope::
+
+    Limit
+      ->  Sort (top-N heapsort)
+            ->  Bitmap Heap Scan on memories_memory
+                  ->  BitmapOr
+                        ->  Bitmap Index Scan on memory_firm  (workspace_id = 1)
+                        ->  Bitmap Index Scan on memory_domains  (domain_ids && '{3}')
+                        ->  Bitmap Index Scan on memory_repos  (repo_ids && '{7}')
 """
 
 from __future__ import annotations
@@ -10,6 +30,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
@@ -20,14 +41,16 @@ from apps.core.time_limits import is_timeout, reading_within
 from apps.memories.models import Corpus
 from apps.retrieval.filters import Admission
 from apps.retrieval.pipeline import Hit, Search, Shortfall, Stage
-from apps.retrieval.terms import Term, any_of, rarest_terms
+from apps.retrieval.scope_sizes import scope_size
+from apps.retrieval.terms import Term, any_of, rarest_terms, within
 
 MAX_TERMS: Final = 64
 PRESELECTED: Final = 200
 SECONDS: Final = 1.0
-SMALL_CORPUS: Final = 25_000  # up to here every word of the question may match
-MATCH_BUDGET: Final = 5_000
+LEAST_MATCHES: Final = 5_000
 MATCH_SHARE: Final = 0.2
+MAX_MATCHES: Final = 10_000
+MAX_READ: Final = 10_000  # a scope of more documents is not read whole
 K1: Final = 1.2
 B: Final = 0.75
 
@@ -56,46 +79,64 @@ def _could_not_look(search: Search, stage: Stage, error: Exception) -> None:
         return
     logger.error("The text arm could not look: %s", without_words(error))
     stage.detail = "It could not look."
-    search.degrade(
-        Shortfall.WORDS_FAILED, "Matching words were not looked for, because the database could not do it."
-    )
+    search.degrade(Shortfall.WORDS_FAILED, "Matching words were not looked for, because the database could not do it.")
 
 
 def bm25(admission: Admission, question: str, *, limit: int) -> tuple[list[tuple[UUID, float]], str]:
     """The best documents with their BM25 scores, best first, and a sentence on how they were found."""
     with reading_within(SECONDS) as time_limit:
+        _keep_to_indexes()
         terms = rarest_terms(admission.workspace_id, question, limit=MAX_TERMS)
         if not terms:
             return [], "The question holds no word to look for."
         corpus = Corpus.objects.filter(workspace=admission.workspace_id).first() or Corpus()
-        matched = _worth_matching(terms, corpus.documents)
+        way = _way(admission, terms, corpus)
         time_limit.renew()
-        rows = _rank(admission, terms, matched, corpus, limit=limit)
-    return rows, f"{len(rows)} found by {len(matched)} of {len(terms)} words."
+        rows = _rank(admission, terms, way, corpus, limit=limit)
+    return rows, f"{len(rows)} found {way.told(len(terms))}."
 
 
-def _worth_matching(terms: Sequence[Term], documents: int) -> list[Term]:
-    """The rarest words, until together they match as many documents as may be looked at."""
-    if documents <= SMALL_CORPUS:
-        return list(terms)
-    budget = max(MATCH_BUDGET, MATCH_SHARE * documents)
-    chosen: list[Term] = []
-    total = 0
-    for term in terms:
-        if chosen and total + term.ndoc > budget:
-            break
-        chosen.append(term)
-        total += term.ndoc
-    return chosen
+def _keep_to_indexes() -> None:
+    """For the transaction alone, so that it also holds behind a pooler.
+
+    The planner takes matching words for as cheap as comparing numbers, and would rather read the whole table.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true)")
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How the documents to be ranked are come by: through these words, or, without any, through the scope."""
+
+    words: tuple[Term, ...] = ()
+
+    def told(self, asked: int) -> str:
+        return f"by {len(self.words)} of {asked} words" if self.words else "by reading the scope"
+
+
+def _way(admission: Admission, terms: Sequence[Term], corpus: Corpus) -> Way:
+    """The way that looks at fewer documents; by the words without bound as long as that is cheap anyway."""
+    matches = sum(term.ndoc for term in terms)
+    if matches <= LEAST_MATCHES:
+        return Way(tuple(terms))
+    size = scope_size(admission, limit=MAX_READ)
+    if size <= min(matches, MAX_READ):
+        return Way()
+    bound = min(max(LEAST_MATCHES, MATCH_SHARE * corpus.documents), MAX_MATCHES)
+    return Way(tuple(within(terms, matches=bound)))
 
 
 _RANK = """
-WITH asked(word, idf) AS (SELECT * FROM unnest(%(words)s::text[], %(idfs)s::float[])),
+WITH asked(word, idf) AS (SELECT * FROM unnest(%(words)s::text[], %(idfs)s::float8[])),
 preselected AS MATERIALIZED (
-    SELECT memory.id, memory.search_vector, memory.doclen, ({score}) AS worth
-    FROM memories_memory AS memory
-    WHERE memory.search_vector @@ %(match)s::tsquery AND {admitted}
-    ORDER BY worth DESC, memory.id LIMIT %(preselected)s
+    SELECT * FROM (
+        SELECT memory.id, memory.search_vector, memory.doclen, {worth} AS worth
+        FROM memories_memory AS memory
+        WHERE {found} AND {admitted}
+    ) AS looked_at
+    WHERE worth > 0
+    ORDER BY worth DESC, id LIMIT %(preselected)s
 )
 SELECT preselected.id, sum(
     asked.idf * (%(k1)s + 1) * held.frequency
@@ -103,7 +144,7 @@ SELECT preselected.id, sum(
 ) AS bm25
 FROM preselected
 CROSS JOIN LATERAL (
-    SELECT lexeme, coalesce(cardinality(positions), 1)::float AS frequency FROM unnest(preselected.search_vector)
+    SELECT lexeme, coalesce(cardinality(positions), 1)::float8 AS frequency FROM unnest(preselected.search_vector)
 ) AS held
 JOIN asked ON asked.word = held.lexeme
 GROUP BY preselected.id
@@ -112,25 +153,33 @@ ORDER BY bm25 DESC, preselected.id LIMIT %(limit)s
 
 
 def _rank(
-    admission: Admission, terms: Sequence[Term], matched: Sequence[Term], corpus: Corpus, *, limit: int
+    admission: Admission, terms: Sequence[Term], way: Way, corpus: Corpus, *, limit: int
 ) -> list[tuple[UUID, float]]:
+    statement, values = rank_statement(admission, terms, way, corpus, limit=limit)
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        return list(cursor.fetchall())
+
+
+def rank_statement(
+    admission: Admission, terms: Sequence[Term], way: Way, corpus: Corpus, *, limit: int
+) -> tuple[str, dict[str, Any]]:
     admitted, values = admission.sql()
     weights = [_idf(term, corpus.documents) for term in terms]
-    score, score_values = _worth(terms, weights)
-    values |= score_values
+    worth, worth_values = _worth(terms, weights)
+    values |= worth_values
     values |= {
         "words": [term.word for term in terms],
         "idfs": weights,
-        "match": any_of(list(matched)),
+        "match": any_of(way.words),
         "preselected": PRESELECTED,
         "k1": K1,
         "b": B,
         "mean": max(corpus.mean_length, 1.0),
         "limit": limit,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_RANK.format(score=score, admitted=admitted), values)
-        return list(cursor.fetchall())
+    found = "memory.search_vector @@ %(match)s::tsquery" if way.words else "true"
+    return _RANK.format(worth=worth, found=found, admitted=admitted), values
 
 
 def _idf(term: Term, documents: int) -> float:
@@ -140,7 +189,10 @@ def _idf(term: Term, documents: int) -> float:
 
 def _worth(terms: Sequence[Term], weights: Sequence[float]) -> tuple[str, dict[str, Any]]:
     """Sum of idf over the words a document holds, as SQL with named placeholders."""
-    parts = [f"%(w{at})s * (memory.search_vector @@ %(t{at})s::tsquery)::int" for at in range(len(terms))]
+    parts = [
+        f"CASE WHEN memory.search_vector @@ %(t{at})s::tsquery THEN %(w{at})s::float8 ELSE 0 END"
+        for at in range(len(terms))
+    ]
     values: dict[str, Any] = {f"w{at}": weight for at, weight in enumerate(weights)}
     values |= {f"t{at}": term.quoted for at, term in enumerate(terms)}
-    return " + ".join(parts), values
+    return f"({' + '.join(parts)})", values
