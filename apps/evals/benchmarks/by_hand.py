@@ -12,7 +12,7 @@ from typing import Any, Final
 from uuid import UUID
 
 import psycopg
-from django.conf import settings
+from django.db import connection
 
 from apps.memories.pool import FIRST_GENERATION, pool_table
 from apps.memories.providers.base import PoolQuery
@@ -39,8 +39,11 @@ _COUNT: Final = f"SELECT count(*) FROM {{table}} WHERE {_ADMITTED}"
 class ByHand:
     """A connection of its own, one statement a search."""
 
-    def __init__(self, url: str = "", *, cursor_factory: type[Cursor] | None = None) -> None:
-        self._connection = psycopg.connect(url or settings.DATABASE_URL, autocommit=True, cursor_factory=cursor_factory)
+    def __init__(self, *, cursor_factory: type[Cursor] | None = None) -> None:
+        """To where Django is connected; ``cursor_factory`` for statements that were made for another kind."""
+        given = connection.get_connection_params()
+        places = {name: given[name] for name in ("host", "port", "user", "password", "dbname") if given.get(name)}
+        self._connection = psycopg.connect(**places, autocommit=True, cursor_factory=cursor_factory)
 
     def close(self) -> None:
         self._connection.close()

@@ -79,7 +79,7 @@ def layout(rows: int) -> list[Stretch]:
         ((ONE,), (), rows * 20 // 1000),
         ((), (PAYMENTS,), rows * 35 // 1000),
         ((NINE,), (), rows * 85 // 1000),
-        ((FEW,), (), rows * 2 // 1000),
+        ((FEW,), (), max(1, rows * 2 // 1000)),
         ((SMALL,), (), small),
     ]
     left = rows - sum(size for *_, size in wanted)

@@ -68,7 +68,7 @@ def approve(bench: Bench) -> Result:
             ),
         ],
         notes=[
-            "Counted on the wire, so that nothing is missed: BEGIN, COMMIT, savepoints and what the provider sends, too. "
+            "Counted on the wire, so that nothing is missed: BEGIN, COMMIT, savepoints, what the provider sends. "
             "A whole request is `POST candidates/{id}/approve/` with a reviewer's token; it also finds out who asks "
             "and shows the memory that came of it."
         ],

@@ -64,7 +64,7 @@ def run(bench: Bench) -> Result:
         for before, size in pairwise((0, *sizes)):
             bench.say(f"Adding rows up to {size:,}, and building the index.")
             _add(url, subjects, before, size)
-            points.append(_measure(bench, url, subjects, size))
+            points.append(_measure(bench, subjects, size))
             bench.say(f"{size:,} rows: scoped {points[-1].scoped.ms()} ms, all {points[-1].everything.ms()} ms.")
     server.drop_database(server.GROWTH)
     return _result(points)
@@ -169,7 +169,7 @@ def _payload(number: int, recorded: float) -> Jsonb:
     )
 
 
-def _measure(bench: Bench, url: str, subjects: Matrix, rows: int) -> Point:
+def _measure(bench: Bench, subjects: Matrix, rows: int) -> Point:
     provider = Mem0Provider(RecordedEmbedder())
     pairs = [_pair(subjects, at) for at in range(bench.some(QUESTIONS))]
     times = in_turn(
@@ -177,7 +177,7 @@ def _measure(bench: Bench, url: str, subjects: Matrix, rows: int) -> Point:
         pairs,
         rounds=bench.rounds(ROUNDS),
     )
-    with closing(ByHand(url)) as hand:
+    with closing(ByHand()) as hand:
         recall = sum(_recall(provider, hand, pair[1]) for pair in pairs[:10]) / len(pairs[:10])
         ((size, hnsw),) = hand.run(
             f"SELECT pg_total_relation_size('{pool_table(FIRST_GENERATION)}'), "
