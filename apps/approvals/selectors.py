@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db.models import BigIntegerField, Q, Value
+from django.db.models import BigIntegerField, BooleanField, Exists, ExpressionWrapper, OuterRef, Q, Value
 
 from apps.accounts.principal import Principal
 from apps.approvals import policy
@@ -16,6 +17,7 @@ from apps.approvals.claims import claimant, unclaimed
 from apps.candidates.access import candidates_visible, is_proposer
 from apps.candidates.models import Candidate, CandidateQuerySet, CandidateStatus, Proposer
 from apps.candidates.selectors import (
+    TARGET_NOT_IN_FORCE,
     QueueFilter,
     candidates_shown,
     counts_by_status,
@@ -25,8 +27,8 @@ from apps.candidates.selectors import (
 from apps.candidates.services import effective_confidence
 from apps.core.clock import now
 from apps.core.errors import Forbidden
-from apps.memories.history import Entry, history_of, labels_of
-from apps.memories.models import Memory, MemoryQuerySet, MemoryStatus, Supersession
+from apps.memories.history import Entry, history_of, memories_by_id
+from apps.memories.models import IN_FORCE, Memory, MemoryQuerySet, Supersession
 from apps.memories.selectors import memories_visible, scopes_shown
 from apps.memories.verdicts import verdicts_of
 
@@ -41,6 +43,7 @@ class QueueRow:
     near: int
     supersedes: tuple[str, ...]
     corrects: str | None
+    moved_on: bool
     claimed_by: str | None
 
     @property
@@ -50,32 +53,43 @@ class QueueRow:
 
     @property
     def flags(self) -> dict[str, int]:
-        """How many there are of each kind."""
-        counted: dict[str, int] = {}
-        for flag in self.candidate.flags:
-            counted[flag["kind"]] = counted.get(flag["kind"], 0) + 1
-        return counted
+        """How many there are of each kind. Whether a target holds is looked at now, not when it was proposed."""
+        counted = Counter(flag["kind"] for flag in self.candidate.flags)
+        counted.pop(TARGET_NOT_IN_FORCE, None)
+        return dict(counted) | ({TARGET_NOT_IN_FORCE: 1} if self.moved_on else {})
+
+
+@dataclass(frozen=True, slots=True)
+class _Pointed:
+    """What a row points to: a memory by its number, another candidate by nothing."""
+
+    label: str
+    moved_on: bool
 
 
 def queue_rows(principal: Principal, candidates: Sequence[Candidate]) -> list[QueueRow]:
     """Three queries, however many rows there are."""
     scopes = scopes_shown(candidates)
-    labels = _labels(principal, candidates)
-    return [
-        QueueRow(
-            candidate=row,
-            scope=scopes[row.pk],
-            near=sum(UUID(entry["id"]) in labels for entry in row.near),
-            supersedes=tuple(labels[pk] for pk in row.supersedes if pk in labels),
-            corrects=labels.get(row.corrects_id) if row.corrects_id else None,
-            claimed_by=claimant(principal, row),
-        )
-        for row in candidates
-    ]
+    pointed = _pointed_to(principal, candidates)
+    return [_queue_row(principal, row, scopes[row.pk], pointed) for row in candidates]
 
 
-def _labels(principal: Principal, candidates: Iterable[Candidate]) -> dict[UUID, str]:
-    """Everything the rows point to that this reader may see: memories by number, candidates by nothing."""
+def _queue_row(principal: Principal, row: Candidate, scope: dict[str, Any], pointed: dict[UUID, _Pointed]) -> QueueRow:
+    targets = [pointed[pk] for pk in row.supersedes if pk in pointed]
+    corrected = pointed.get(row.corrects_id) if row.corrects_id else None
+    return QueueRow(
+        candidate=row,
+        scope=scope,
+        near=sum(UUID(entry["id"]) in pointed for entry in row.near),
+        supersedes=tuple(target.label for target in targets),
+        corrects=corrected.label if corrected else None,
+        moved_on=row.is_open and any(target.moved_on for target in [*targets, *([corrected] if corrected else [])]),
+        claimed_by=claimant(principal, row),
+    )
+
+
+def _pointed_to(principal: Principal, candidates: Iterable[Candidate]) -> dict[UUID, _Pointed]:
+    """Everything the rows point to, as far as this reader may see it."""
     memories: set[UUID] = set()
     others: set[UUID] = set()
     for row in candidates:
@@ -85,12 +99,17 @@ def _labels(principal: Principal, candidates: Iterable[Candidate]) -> dict[UUID,
             (memories if entry["what"] == "memory" else others).add(UUID(entry["id"]))
     if not memories and not others:
         return {}
-    numbers = memories_visible(principal).filter(pk__in=memories).order_by().values_list("pk", "number")
-    none = Value(0, output_field=BigIntegerField())
-    found = numbers.union(
-        candidates_visible(principal).filter(pk__in=others).order_by().values_list("pk", none), all=True
+    replaced = Exists(Supersession.objects.live().full().filter(old=OuterRef("pk")))
+    moved_on = ExpressionWrapper(~Q(status__in=IN_FORCE) | replaced, output_field=BooleanField())
+    numbers = memories_visible(principal).filter(pk__in=memories).order_by()
+    found = numbers.values_list("pk", "number", moved_on).union(
+        candidates_visible(principal)
+        .filter(pk__in=others)
+        .order_by()
+        .values_list("pk", Value(0, output_field=BigIntegerField()), Value(False)),
+        all=True,
     )
-    return {pk: f"M-{number}" if number else "" for pk, number in found}
+    return {pk: _Pointed(f"M-{number}" if number else "", moved) for pk, number, moved in found}
 
 
 def next_to_review(principal: Principal, asked: QueueFilter, after: Candidate) -> Candidate | None:
@@ -112,7 +131,7 @@ class Target:
 
     @property
     def in_force(self) -> bool:
-        return self.memory.status in (MemoryStatus.ACTIVE, MemoryStatus.DISPUTED)
+        return self.memory.status in IN_FORCE and self.successor is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +159,12 @@ class Sheet:
         return [entry for entry in self.shown["near"] if entry["id"] not in about]
 
     @property
+    def flags(self) -> list[dict[str, Any]]:
+        """Those that no other part of the page says anyway."""
+        said_below = self.targets and self.corrected is None
+        return [flag for flag in self.shown["flags"] if not (said_below and flag["kind"] == TARGET_NOT_IN_FORCE)]
+
+    @property
     def replaced(self) -> list[str]:
         return [target.memory.label for target in self.targets]
 
@@ -159,7 +184,9 @@ class Sheet:
 
 def sheet(principal: Principal, candidate: Candidate) -> Sheet:
     (shown,) = candidates_shown(principal, [candidate], with_verdicts=False)
-    visible = labels_of(principal, {*candidate.supersedes, *([candidate.corrects_id] if candidate.corrects_id else [])})
+    visible = memories_by_id(
+        principal, {*candidate.supersedes, *([candidate.corrects_id] if candidate.corrects_id else [])}
+    )
     targets = _targets([visible[pk] for pk in candidate.supersedes if pk in visible])
     mine, objection = _objection(principal, candidate)
     return Sheet(
@@ -252,7 +279,7 @@ def waiting(principal: Principal) -> Waiting:
 def learned_lately(principal: Principal) -> tuple[list[Memory], int]:
     """The newest memories in force, and how many were added within a week."""
     rows: MemoryQuerySet = memories_visible(principal)
-    in_force = rows.filter(status__in=(MemoryStatus.ACTIVE, MemoryStatus.DISPUTED)).select_related("type")
+    in_force = rows.filter(status__in=IN_FORCE).select_related("type")
     newest = list(in_force.order_by("-number")[:RECENT])
     return newest, rows.filter(recorded_at__gte=now() - timedelta(days=7)).count()
 

@@ -12,7 +12,6 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.views.decorators.http import require_POST, require_safe
 
 from apps.accounts.models import Role
 from apps.accounts.pages import PageRequest, page
@@ -35,6 +34,7 @@ from apps.candidates.opened import opened_record
 from apps.candidates.selectors import QueueFilter, counts_by_status, in_any_status
 from apps.core.errors import Conflict, DomainError, Invalid, Malformed, Unavailable
 from apps.core.forms import without_secrets
+from apps.core.methods import looked_at, posted
 from apps.core.pagination import Page, page_of
 from apps.core.redirects import SeeOther
 from apps.memories.history import Entry
@@ -50,7 +50,7 @@ ROWS = 25
 _PAST = {Action.APPROVE: "approved", Action.REJECT: "rejected"}
 
 
-@require_safe
+@looked_at
 @page()
 def home(request: PageRequest) -> HttpResponseBase:
     principal = request.principal
@@ -66,7 +66,7 @@ def home(request: PageRequest) -> HttpResponseBase:
 
 
 # --- the queue ----------------------------------------------------------------------------------------------
-@require_safe
+@looked_at
 @page(Role.REVIEWER, to="review candidates")
 def queue(request: PageRequest) -> HttpResponseBase:
     return _queue_page(request)
@@ -137,7 +137,7 @@ def carried(parameters: QueryDict) -> str:
     return kept.urlencode()
 
 
-@require_POST
+@posted
 @page(to="decide about candidates")
 def bulk(request: PageRequest) -> HttpResponseBase:
     principal, reason = request.principal, request.POST.get("reason", "").replace("\r\n", "\n")
@@ -191,7 +191,7 @@ class Clash:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
-@require_safe
+@looked_at
 @page(Role.REVIEWER, to="review candidates")
 def candidate(request: PageRequest, candidate_id: UUID) -> HttpResponseBase:
     principal = request.principal
@@ -252,7 +252,7 @@ def _renew_version(form: ApproveForm | DecideForm, version: int) -> None:
     form.data = {**form.data.dict(), "version": str(version)} if isinstance(form.data, QueryDict) else form.data
 
 
-@require_POST
+@posted
 @page(to="approve a candidate")
 def approve(request: PageRequest, candidate_id: UUID) -> HttpResponseBase:
     row = _to_decide(request, candidate_id, Action.APPROVE)
@@ -272,7 +272,7 @@ def approve(request: PageRequest, candidate_id: UUID) -> HttpResponseBase:
     return _go_on(request, approved.candidate, _approved_message(approved.candidate, approved.memory))
 
 
-@require_POST
+@posted
 @page(to="reject a candidate")
 def reject(request: PageRequest, candidate_id: UUID) -> HttpResponseBase:
     row = _to_decide(request, candidate_id, Action.REJECT)
@@ -286,7 +286,7 @@ def reject(request: PageRequest, candidate_id: UUID) -> HttpResponseBase:
     return _go_on(request, row, format_html("Rejected. {}", _link_back(row)))
 
 
-@require_POST
+@posted
 @page(to="reopen a candidate")
 def reopen(request: PageRequest, candidate_id: UUID) -> HttpResponseBase:
     row = _to_decide(request, candidate_id, Action.REOPEN)
@@ -348,13 +348,13 @@ def _approved_message(row: Candidate, memory: Memory) -> SafeString:
 
 
 # --- decisions about a memory -------------------------------------------------------------------------------
-@require_POST
+@posted
 @page(to="retire a memory")
 def retire(request: PageRequest, reference: str) -> HttpResponseBase:
     return _change_memory(request, reference, Action.RETIRE)
 
 
-@require_POST
+@posted
 @page(to="restore a memory")
 def restore(request: PageRequest, reference: str) -> HttpResponseBase:
     return _change_memory(request, reference, Action.RESTORE)

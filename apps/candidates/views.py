@@ -10,7 +10,6 @@ from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.html import format_html
-from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.accounts.pages import PageRequest, page
 from apps.candidates.corrections import Report, memory_correct
@@ -20,6 +19,7 @@ from apps.candidates.revisions import candidate_withdraw
 from apps.candidates.selectors import candidates_shown, own_candidates
 from apps.candidates.services import Proposed, candidate_propose
 from apps.core.errors import Conflict, DomainError, Invalid, TooMany
+from apps.core.methods import only, posted
 from apps.core.pagination import Page, page_of
 from apps.core.redirects import SeeOther
 from apps.memories.selectors import memory_for
@@ -30,7 +30,7 @@ from apps.taxonomy.selectors import memory_types
 ROWS = 10
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@only("GET", "HEAD", "POST")
 @page(to="propose")
 def propose(request: PageRequest) -> HttpResponseBase:
     if request.method != "POST":
@@ -77,7 +77,7 @@ def _propose_page(request: PageRequest, form: ProposeForm, *, status: int = 200)
     return render(request, "candidates/propose.html", context, status=status)
 
 
-@require_POST
+@posted
 @page(to="withdraw a proposal")
 def withdraw(request: PageRequest, candidate_id: UUID) -> HttpResponseBase:
     form = WithdrawForm(request.POST)
@@ -92,7 +92,7 @@ def withdraw(request: PageRequest, candidate_id: UUID) -> HttpResponseBase:
     return SeeOther(reverse("candidates:propose"))
 
 
-@require_POST
+@posted
 @page(to="report a memory")
 def correct(request: PageRequest, reference: str) -> HttpResponseBase:
     memory = memory_for(request.principal, reference)

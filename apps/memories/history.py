@@ -122,7 +122,7 @@ def _listed(verdicts: Sequence[Verdict], field: str) -> list[Any]:
     return [pk for verdict in verdicts for side in (verdict.before, verdict.after) for pk in side.get(field) or ()]
 
 
-def labels_of(principal: Principal, memory_ids: Iterable[UUID]) -> dict[UUID, Memory]:
+def memories_by_id(principal: Principal, memory_ids: Iterable[UUID]) -> dict[UUID, Memory]:
     """Memories by id, as far as this reader may see them."""
     wanted = set(memory_ids)
     return {memory.pk: memory for memory in memories_visible(principal).filter(pk__in=wanted)} if wanted else {}

@@ -17,8 +17,6 @@ from apps.scopes.selectors import find_repository
 from apps.taxonomy.models import MemoryType
 from apps.taxonomy.selectors import find_types
 
-IN_FORCE = (MemoryStatus.ACTIVE, MemoryStatus.DISPUTED)
-
 
 def listed(
     principal: Principal,

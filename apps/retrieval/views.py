@@ -7,15 +7,15 @@ from typing import Any
 
 from django.http import HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import render
-from django.views.decorators.http import require_safe
 
 from apps.accounts.pages import PageRequest, page
 from apps.core.errors import DomainError, Invalid
 from apps.core.forms import PageForm
+from apps.core.methods import looked_at
 from apps.core.pagination import Page, page_of
-from apps.memories.models import Memory, MemoryStatus
+from apps.memories.models import IN_FORCE, Memory, MemoryStatus
 from apps.memories.selectors import memories_shown, memory_for
-from apps.retrieval.browsing import IN_FORCE, leaf, listed
+from apps.retrieval.browsing import leaf, listed
 from apps.retrieval.forms import EVERY, STATUSES, BrowseForm, CorrectForm, ReasonForm
 from apps.retrieval.forms import IN_FORCE as STATUS_IN_FORCE
 from apps.retrieval.request import SearchRequest
@@ -27,7 +27,7 @@ ROWS = 25
 FOUND = 25
 
 
-@require_safe
+@looked_at
 @page()
 def memories(request: PageRequest) -> HttpResponseBase:
     types = memory_types(request.principal.workspace)
@@ -96,7 +96,7 @@ def carried(parameters: QueryDict) -> str:
     return kept.urlencode()
 
 
-@require_safe
+@looked_at
 @page()
 def memory(request: PageRequest, reference: str) -> HttpResponseBase:
     return memory_page(request, memory_for(request.principal, reference))

@@ -134,7 +134,9 @@ def test_decisions_are_posted_from_a_form_of_ours(
 ) -> None:
     strict = browser(alice, enforce_csrf_checks=True)
     for action in ("approve/", "reject/", "reopen/"):
-        assert page.get(at(candidate, action)).status_code == 405
+        reloaded = page.get(at(candidate, action))
+        assert (reloaded.status_code, reloaded.headers["Allow"]) == (405, "POST")
+        assert 'href="../"' in text(reloaded)
         assert strict.post(at(candidate, action), {"version": 1, "reason": "So."}).status_code == 403
     assert page.post(at(candidate)).status_code == 405
     assert ledger.fresh(candidate).status == CandidateStatus.PENDING
@@ -199,7 +201,7 @@ def test_a_target_that_has_moved_on_is_said_before_anybody_tries(
     memory = ledger.remember(bot, reviewer)
     candidate = ledger.propose(agent, supersedes=(memory.label,))
     successor = ledger.remember(bot, reviewer, supersedes=(memory,))
-    assert f"{memory.label} is superseded: {successor.label} has replaced it" in words(page.get(at(candidate)))
+    assert f"{successor.label} has replaced {memory.label} meanwhile." in words(page.get(at(candidate)))
 
 
 def test_hidden_characters_and_instructions_are_marked_in_place(page: Client, agent: Principal) -> None:

@@ -131,6 +131,19 @@ def test_a_report_is_marked(page: Client, bot: Principal, agent: Principal, revi
     assert f"Reports {memory.label} as wrong" in text(page.get(QUEUE))
 
 
+def test_a_target_that_has_moved_on_is_marked(
+    page: Client, bot: Principal, agent: Principal, reviewer: Principal
+) -> None:
+    memory = ledger.remember(bot, reviewer)
+    later = now() + timedelta(days=30)
+    candidate = ledger.propose(agent, supersedes=(memory.label,))
+    assert "Target not in force</span>" not in text(page.get(QUEUE))
+    ledger.remember(bot, reviewer, supersedes=(memory,), valid_from=later)
+    for query in ({}, {"flag": "target-not-in-force"}):
+        (row,) = page.get(QUEUE, query).context["rows"]
+        assert (row.candidate, row.flags) == (candidate, {"target-not-in-force": 1})
+
+
 def test_what_another_reviewer_looks_at_is_shown(page: Client, bot: Principal, carol: User) -> None:
     candidate = ledger.propose(bot)
     candidate_claim(principal=ledger.of_person(carol), candidate=candidate)
