@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from apps.accounts.models import Workspace
 from apps.core.errors import FieldError, Invalid
 from apps.core.screening.text import check_text
-from apps.scopes.identity import parse_remote
+from apps.scopes.identity import parse_remote, repository_identity
 from apps.scopes.models import Domain, Repository
 from apps.scopes.scope import ResolvedScope, Scope
 from apps.scopes.selectors import find_repository
@@ -56,7 +56,7 @@ def _register_domains(workspace: Workspace, names: Sequence[str]) -> tuple[list[
         return [], []
     rows = Domain.objects.filter(workspace=workspace, slug__in=wanted)
     known = {row.slug for row in rows}
-    missing = [slug for slug in wanted if slug not in known]
+    missing = sorted(slug for slug in wanted if slug not in known)
     if missing:
         Domain.objects.bulk_create((Domain(workspace=workspace, slug=slug) for slug in missing), ignore_conflicts=True)
     return list(rows.all()) if missing else list(rows), missing
@@ -65,7 +65,8 @@ def _register_domains(workspace: Workspace, names: Sequence[str]) -> tuple[list[
 def _register_repositories(workspace: Workspace, names: Sequence[str]) -> tuple[list[Repository], list[str]]:
     found: list[Repository] = []
     created: list[str] = []
-    for name in _distinct(name.strip() for name in names):
+    # In one order for everybody: two who name the same new ones would otherwise wait for each other.
+    for name in sorted(_distinct(name.strip() for name in names), key=repository_identity):
         row = find_repository(workspace, name)
         if row is None:
             row = _register_repository(workspace, name)

@@ -68,11 +68,17 @@ def sources_record(workspace: Workspace, inputs: Sequence[SourceInput]) -> list[
     """The rows for ``inputs``, made where they are new. A source that is known keeps what it said first."""
     distinct = {source.identity: source for source in reversed(inputs)}
     rows = _find(workspace, distinct)
-    missing = [source for identity, source in distinct.items() if identity not in rows]
+    # In one order for everybody: two who name the same new sources would otherwise wait for each other.
+    missing = [distinct[identity] for identity in sorted(distinct.keys() - rows.keys(), key=_order)]
     if missing:
         Source.objects.bulk_create((_build(workspace, source) for source in missing), ignore_conflicts=True)
         rows = _find(workspace, distinct)
     return [(rows[identity], source) for identity, source in reversed(distinct.items())]
+
+
+def _order(identity: tuple[str, str, str | None]) -> tuple[str, str, str]:
+    kind, reference, commit = identity
+    return kind, reference, commit or ""
 
 
 def _find(
