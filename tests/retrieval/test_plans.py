@@ -1,0 +1,180 @@
+"""How PostgreSQL goes about each look-up of a search, on enough rows for its choice to mean something.
+
+A change of a statement, an index or a setting that makes it read a whole table fails here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from apps.accounts.models import Workspace
+from apps.core.clock import now
+from apps.memories.models import Corpus, Memory
+from apps.retrieval import scope_sizes
+from apps.retrieval.filters import Admission
+from apps.retrieval.stages import text, visibility
+from apps.retrieval.stages.text import Way
+from apps.retrieval.tasks import lexemes_count
+from apps.retrieval.terms import rarest_terms
+from apps.scopes.selectors import SearchScope
+from apps.taxonomy.models import MemoryType
+
+pytestmark = pytest.mark.django_db
+
+ROWS = 12_000
+DOMAIN, REPOSITORY = 3, 7
+EVERYTHING = SearchScope(everything=True)
+NARROW = SearchScope(everything=False, domain_ids=(DOMAIN,), repo_ids=(REPOSITORY,))
+
+# Written past the triggers, which would take a minute. Three words in ten thousand, in one of ten, and in most.
+FILL = """
+INSERT INTO memories_memory (id, workspace_id, number, content, type_id, firm, domain_ids, repo_ids, audience_ids, tier,
+                             status, recorded_at, verdict_id, fingerprint)
+SELECT md5('memory ' || %(workspace)s || ' ' || number)::uuid, %(workspace)s, number,
+       'Statement common' || CASE WHEN number %% 10 = 0 THEN ' usual' ELSE '' END
+           || CASE WHEN number %% 4000 = 1 THEN ' rare' ELSE '' END || ' word' || number %% 997 || ' number' || number
+           || repeat(' padding for a statement of some length', 6),
+       %(type)s, number %% 200 = 0, ARRAY[number %% 40], ARRAY[number %% 60], '{}', 'durable', 'active',
+       '2026-01-01', md5('verdict ' || %(workspace)s || ' ' || number)::uuid, md5(number::text)
+FROM generate_series(1, %(rows)s) AS number
+"""
+
+
+@pytest.fixture
+def filled(workspace: Workspace) -> Workspace:
+    fill(workspace, ROWS)
+    return workspace
+
+
+def fill(workspace: Workspace, rows: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL session_replication_role = replica")
+        type_id = MemoryType.objects.filter(workspace=workspace).values_list("pk", flat=True).first()
+        cursor.execute(FILL, {"workspace": workspace.pk, "type": type_id, "rows": rows})
+        cursor.execute("SET LOCAL session_replication_role = origin")
+    lexemes_count(workspace)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE memories_memory")
+        cursor.execute("ANALYZE memories_lexeme")
+    scope_sizes.forget_sizes()
+
+
+def admission(workspace: Workspace, scope: SearchScope = EVERYTHING, **changes: Any) -> Admission:
+    return Admission(workspace_id=workspace.pk, scope=scope, audiences=frozenset(), now=now(), **changes)
+
+
+def plan(statement: str, values: Any) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN {statement}", values)
+        return "\n".join(line for (line,) in cursor.fetchall())
+
+
+def plans(work: Any) -> dict[str, str]:
+    """The plans of everything that ``work`` asks, by statement, made under the settings it was asked under."""
+    found: dict[str, str] = {}
+    explaining = False
+
+    def explain(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        nonlocal explaining
+        if not explaining and sql.lstrip().startswith(("SELECT", "WITH")) and "set_config" not in sql:
+            explaining = True
+            found[sql] = plan(sql, params)
+            explaining = False
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(explain):
+        work()
+    return found
+
+
+def the_plan_of(found: dict[str, str], part: str) -> str:
+    (one,) = (lines for sql, lines in found.items() if part in sql)
+    return one
+
+
+@pytest.mark.parametrize("about", [{}, {"as_of": "then"}])
+def test_rare_words_lead_to_their_documents_through_the_index_over_words(filled, about):
+    asked = admission(filled, **{name: now() for name in about})
+    found = plans(lambda: text.bm25(asked, "why is it rare and common", limit=10))
+    lines = the_plan_of(found, "preselected")
+    assert "Bitmap Index Scan on memory_text" in lines
+    assert "Seq Scan on memories_" not in lines
+
+
+def test_a_narrow_scope_leads_to_its_documents_and_common_words_are_not_looked_up(filled):
+    found = plans(lambda: text.bm25(admission(filled, NARROW), "statement common usual padding", limit=10))
+    lines = the_plan_of(found, "preselected")
+    assert "BitmapOr" in lines
+    for index in ("memory_firm", "memory_domains", "memory_repos"):
+        assert f"Bitmap Index Scan on {index}" in lines
+    assert "memory_text" not in lines
+    assert "Seq Scan on memories_" not in lines
+
+
+def test_counting_a_scope_reads_its_indexes(filled):
+    found = plans(lambda: text.bm25(admission(filled, NARROW), "statement common usual padding", limit=10))
+    lines = the_plan_of(found, "count(*)")
+    assert "Bitmap Index Scan on memory_repos" in lines
+    assert "Seq Scan on memories_" not in lines
+
+
+def test_words_are_looked_up_one_by_one(filled):
+    found = plans(lambda: rarest_terms(filled.pk, "why is it rare and common", limit=10))
+    (lines,) = found.values()
+    assert "Index Scan using lexeme_once" in lines or "Index Only Scan using lexeme_once" in lines
+    assert "Seq Scan on memories_lexeme" not in lines
+
+
+def test_a_small_workspace_beside_a_large_one_does_not_read_the_large_ones_matches(filled, other_workspace):
+    fill(other_workspace, 300)
+    asked = admission(other_workspace)
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+    terms = rarest_terms(other_workspace.pk, "statement common", limit=10)
+    corpus = Corpus.objects.get(workspace=other_workspace)
+    for way in (Way(tuple(terms)), Way()):
+        lines = plan(*text.rank_statement(asked, terms, way, corpus, limit=10))
+        assert "memory_text" not in lines
+        assert "Seq Scan on memories_" not in lines
+
+
+def test_what_the_ledger_lets_through_is_looked_up_by_its_keys(filled):
+    ids = list(Memory.objects.order_by("number").values_list("pk", flat=True)[:200])
+    found = plans(lambda: visibility.ledger_admits(admission(filled), ids))
+    (lines,) = found.values()
+    assert "memories_memory_pkey" in lines
+    assert "Seq Scan on memories_" not in lines
+
+
+def test_no_setting_outlives_a_transaction(filled):
+    """Behind a pooler the next transaction may be another's, so every setting is made for its transaction alone."""
+    sent: list[str] = []
+
+    def record(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        sent.append(sql)
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(record):
+        text.bm25(admission(filled, NARROW), "statement common usual padding", limit=10)
+    settings = [statement for statement in sent if "set_config" in statement]
+    assert settings
+    for statement in settings:
+        assert statement.count("set_config(") == statement.count(", true)")
+    for statement in sent:
+        assert (
+            not statement.lstrip().upper().startswith(("SET ", "RESET ", "LISTEN", "PREPARE", "DECLARE", "CREATE TEMP"))
+        )
+
+
+def test_common_words_of_a_large_workspace_stay_within_their_time(filled, monkeypatch):
+    """However common the words, what is looked at is bounded: here at a tenth of the rows."""
+    monkeypatch.setattr(text, "LEAST_MATCHES", 500)
+    monkeypatch.setattr(text, "MAX_MATCHES", 1_200)
+    monkeypatch.setattr(text, "MAX_READ", 1_000)
+    found = plans(lambda: text.bm25(admission(filled), "statement common usual padding", limit=10))
+    lines = the_plan_of(found, "preselected")
+    assert "'usual'" in lines
+    assert "'common'" not in lines.split("Index Cond:")[1].splitlines()[0]
