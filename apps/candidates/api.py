@@ -181,7 +181,7 @@ class CandidatesView(APIView):
         data = ProposeIn.read(request.data)
         principal = principal_of(request)
         proposed = candidate_propose(principal=principal, proposal=_proposal(data))
-        shown = proposed_shown(principal, proposed) | {"note": utc_note(request.data, "valid_from")}
+        shown = proposed_shown(principal, proposed) | {"note": utc_note(dict(request.data), "valid_from")}
         return Response(shown, status=201 if proposed.created else 200)
 
 

@@ -95,7 +95,9 @@ class SearchView(APIView):
     )
     def get(self, request: Request) -> Response:
         asked = SearchQuery.read_query(request)
-        values = {name: tuple(value) if isinstance(value, list) else value for name, value in asked.items()}
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in asked.items()
+        }
         answer = search(principal=principal_of(request), request=SearchRequest(**values))
         return Response(answer.as_dict())
 

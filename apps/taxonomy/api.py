@@ -59,4 +59,5 @@ class TaxonomyView(APIView):
 
 
 def _fields(row: object, shape: type[serializers.Serializer[Any]], *left_out: str) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in shape().fields if name not in left_out}
+    names: list[str] = list(shape().get_fields())
+    return {name: getattr(row, name) for name in names if name not in left_out}
