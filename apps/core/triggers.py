@@ -23,6 +23,11 @@ def read_only_except(name: str, *fields: str) -> pgtrigger.Trigger:
     return pgtrigger.ReadOnly(name=name, exclude=list(fields))
 
 
+def keeps_workspace(name: str) -> pgtrigger.Trigger:
+    """For rows that others name by id: what may change about them, but never where they belong."""
+    return pgtrigger.ReadOnly(name=name, fields=["workspace"])
+
+
 def raise_violation(message: str, *arguments: str, constraint: str) -> str:
     """PL/pgSQL that refuses the statement as a constraint violation (Django: ``IntegrityError``)."""
     listed = "".join(f", {argument}" for argument in arguments)

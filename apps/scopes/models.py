@@ -5,7 +5,7 @@ from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 
 from apps.accounts.models import Workspace
-from apps.core.triggers import no_delete, same_workspace
+from apps.core.triggers import keeps_workspace, no_delete, same_workspace
 
 
 class Domain(models.Model):
@@ -18,7 +18,7 @@ class Domain(models.Model):
     class Meta:
         ordering = ["slug"]
         constraints = [models.UniqueConstraint(fields=["workspace", "slug"], name="domain_slug_once")]
-        triggers = [no_delete("domain_no_delete")]
+        triggers = [no_delete("domain_no_delete"), keeps_workspace("domain_keeps_workspace")]
 
     def __str__(self) -> str:
         return self.slug
@@ -46,6 +46,7 @@ class Repository(models.Model):
         indexes = [GinIndex(fields=["aliases"], name="repository_aliases")]
         triggers = [
             no_delete("repository_no_delete"),
+            keeps_workspace("repository_keeps_workspace"),
             same_workspace("repository_same_workspace", arrays=(("domain_ids", "scopes_domain"),)),
         ]
 

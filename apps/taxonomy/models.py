@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 from apps.accounts.models import Workspace
-from apps.core.triggers import no_delete, same_workspace
+from apps.core.triggers import keeps_workspace, no_delete, same_workspace
 
 
 class Category(models.Model):
@@ -37,7 +37,7 @@ class Category(models.Model):
                 name="category_half_life_positive",
             ),
         ]
-        triggers = [no_delete("category_no_delete")]
+        triggers = [no_delete("category_no_delete"), keeps_workspace("category_keeps_workspace")]
 
     def __str__(self) -> str:
         return self.slug
@@ -80,6 +80,7 @@ class MemoryType(models.Model):
         ]
         triggers = [
             no_delete("memory_type_no_delete"),
+            keeps_workspace("memory_type_keeps_workspace"),
             same_workspace("memory_type_same_workspace", ("category_id", "taxonomy_category")),
         ]
 
@@ -98,7 +99,7 @@ class Exclusion(models.Model):
     class Meta:
         ordering = ["slug"]
         constraints = [models.UniqueConstraint(fields=["workspace", "slug"], name="exclusion_slug_once")]
-        triggers = [no_delete("exclusion_no_delete")]
+        triggers = [no_delete("exclusion_no_delete"), keeps_workspace("exclusion_keeps_workspace")]
 
     def __str__(self) -> str:
         return self.slug
