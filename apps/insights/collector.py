@@ -100,10 +100,7 @@ def _tasks() -> list[Metric]:
 
 def _worker() -> list[Metric]:
     state = selectors.worker_state()
-    metrics = [
-        _gauge("firm_memory_worker_up", "Whether a worker runs and does what is due.", state.is_up),
-        _gauge("firm_memory_worker_clusters", "Workers that run just now.", state.clusters),
-    ]
+    metrics = [_gauge("firm_memory_worker_up", "Whether a worker does what is due.", state.is_up)]
     if state.beat_age is not None:
         metrics.append(
             _gauge("firm_memory_worker_heartbeat_seconds", "Since a worker last did a task.", state.beat_age)

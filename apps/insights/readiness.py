@@ -1,4 +1,4 @@
-"""What `/readyz` says of the pool, the worker and its queue. The page is open to all, so it names no part by name."""
+"""What `/readyz` says of the pool, the worker and its queue. It is open to all, so it names no model and no table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.conf import settings
 
 from apps.core.errors import Unavailable
 from apps.core.time_limits import reading_within
-from apps.insights.selectors import STUCK_AFTER_SECONDS, pool_state, tasks_state, worker_state
+from apps.insights.selectors import pool_state, tasks_state, worker_state
 
 SECONDS: Final = 2.0
 # A task that waited so long has no worker that comes round to it.
@@ -48,15 +48,14 @@ def pool() -> str:
 @_in_time
 def worker() -> str:
     state = worker_state()
-    if state.clusters == 0:
-        seen = "It was never heard of." if state.beat_age is None else f"It last did a task {_ago(state.beat_age)} ago."
-        raise Unavailable(f"No worker is running. {seen} Start one with `manage.py qcluster`.")
-    if state.is_stuck:
+    if state.beat_age is None:
+        raise Unavailable("No worker was ever heard of. Start one with `manage.py qcluster`.")
+    if not state.is_up:
         raise Unavailable(
-            f"The worker is there, and has done nothing for {_ago(STUCK_AFTER_SECONDS)} or more. Look at its log and "
-            "restart it."
+            f"No worker was heard of for {_ago(state.beat_age)}. Start one with `manage.py qcluster`, or look at the "
+            "log of the one that runs."
         )
-    return "Running." if state.beat_age is None else f"Running; it last did a task {_ago(state.beat_age)} ago."
+    return f"Heard of {_ago(state.beat_age)} ago."
 
 
 @_in_time

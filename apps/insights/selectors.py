@@ -16,7 +16,6 @@ from django.db.models import Count, F, Max, Min, Q
 from django.db.models.functions import Now
 from django_q.conf import Conf
 from django_q.models import OrmQ, Task
-from django_q.status import Stat
 from psycopg import sql
 
 from apps.candidates.models import OPEN, Candidate
@@ -26,9 +25,10 @@ from apps.memories.models import GenerationState, PoolGeneration, Verdict
 from apps.memories.pool import pool_table
 from apps.memories.providers.registry import get_embedder
 
-# A task may take `timeout` seconds and the heartbeat waits behind it; being due, it waits for two looks at the
-# schedule.
-STUCK_AFTER_SECONDS: Final[int] = Conf.TIMEOUT + 120
+# The heartbeat is due every minute, and the schedule is looked at every half a minute.
+SILENT_SECONDS: Final = 150
+# Where all of a worker's processes are at long tasks, the heartbeat waits behind them, at most this long.
+BUSY_SECONDS: Final[int] = Conf.TIMEOUT + 120
 SIZES_REMEMBERED_SECONDS: Final = 60.0
 
 
@@ -77,34 +77,23 @@ def tasks_state() -> Tasks:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """``clusters`` say a few times a second that they are there; ``beat_age`` is when a task was last done."""
+    """``beat_age`` is how long ago the heartbeat, a task like any other, was last done; ``None`` when never."""
 
-    clusters: int
-    uptime_seconds: float  # of the oldest cluster
     beat_age: float | None
-
-    @property
-    def is_stuck(self) -> bool:
-        """There, and doing nothing, although the heartbeat was due long ago."""
-        if self.clusters == 0 or self.uptime_seconds < STUCK_AFTER_SECONDS:
-            return False
-        return self.beat_age is None or self.beat_age > STUCK_AFTER_SECONDS
+    is_busy: bool  # it took a task not long ago and may still be at it
 
     @property
     def is_up(self) -> bool:
-        return self.clusters > 0 and not self.is_stuck
+        if self.beat_age is None:
+            return False
+        return self.beat_age <= (BUSY_SECONDS if self.is_busy else SILENT_SECONDS)
 
 
 def worker_state() -> Worker:
-    running = [stat for stat in Stat.get_all() if stat.status not in (Conf.STOPPING, Conf.STOPPED)]
-    age: timedelta | None = (
-        Heartbeat.objects.filter(name=WORKER).annotate(age=Now() - F("at")).values_list("age", flat=True).first()
-    )
-    return Worker(
-        clusters=len(running),
-        uptime_seconds=max((stat.uptime() for stat in running), default=0.0),
-        beat_age=age.total_seconds() if age is not None else None,
-    )
+    beats = Heartbeat.objects.filter(name=WORKER).annotate(age=Now() - F("at"))
+    age: timedelta | None = beats.values_list("age", flat=True).first()
+    taken = OrmQ.objects.filter(key=Conf.CLUSTER_NAME, lock__gt=Now())
+    return Worker(beat_age=None if age is None else age.total_seconds(), is_busy=taken.exists())
 
 
 @dataclass(frozen=True, slots=True)

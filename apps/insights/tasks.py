@@ -6,6 +6,6 @@ from apps.insights.services import WORKER, heartbeat_record
 
 
 def beat() -> str:
-    """Leave a trace that tasks are scheduled, taken and done, which no look at processes can tell. Idempotent."""
+    """Leave a trace that tasks are scheduled, taken and done, which no look at processes could tell. Idempotent."""
     heartbeat_record(WORKER)
     return "Heard."
