@@ -41,8 +41,13 @@ class Amendment:
 
 
 def check_amendment(principal: Principal, candidate: Candidate, amendment: Amendment) -> None:
-    """Raise ``Invalid`` or ``Excluded`` naming ``amendment.<field>``; no query for a plain approval."""
+    """Raise ``Invalid`` or ``Excluded`` naming ``amendment.<field>``; no query for a plain approval.
+
+    Before anything slow is begun: what only the transaction can know is looked at again there.
+    """
     values = amendment.values
+    if candidate.brings_memory:
+        _type(principal, candidate, values)
     if not values:
         return
     if unknown := values.keys() - amendment.ALLOWED:
@@ -54,10 +59,12 @@ def check_amendment(principal: Principal, candidate: Candidate, amendment: Amend
     errors += check_valid_from(values.get("valid_from"), field="amendment.valid_from")
     if len(values.get("supersedes", ())) > MAX_SUPERSEDES:
         errors.append(FieldError("amendment.supersedes", f"Name at most {MAX_SUPERSEDES} memories."))
-    if candidate.corrects_id is not None and not candidate.has_replacement:
+    if not candidate.brings_memory:
         errors.append(FieldError("amendment", "This report brings no new wording, so there is nothing to amend."))
     if errors:
         raise Invalid("The amendment will not do.", errors=errors)
+    if "supersedes" in values:
+        resolve_targets(principal, values["supersedes"], field="amendment.supersedes")
     texts = {"content": values["content"]} if "content" in values else {}
     texts |= scope_texts(values.get("scope", ScopeInput()))
     screened(principal.workspace, {f"amendment.{name}": text for name, text in texts.items()})

@@ -113,7 +113,7 @@ def _approve(request: Request, principal: Principal, decide: Callable[..., Any])
     return once(request, effect)
 
 
-_PREPARED_FROM = ("principal", "candidate_id", "version", "amendment")
+_PREPARED_FROM = ("principal", "candidate_id", "version", "amendment", "note")
 
 
 def amendment_from(values: dict[str, Any]) -> Amendment:

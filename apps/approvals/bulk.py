@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 
 from apps.accounts.principal import Principal
 from apps.approvals import policy
-from apps.approvals.services import brings_memory, candidate_approve, candidate_reject, checked_reason
+from apps.approvals.services import candidate_approve, candidate_reject, checked_reason
 from apps.candidates.access import candidates_visible
 from apps.candidates.models import Candidate
 from apps.core.errors import Conflict, DomainError, FieldError, Forbidden, Invalid, NotFound, Unavailable
@@ -106,7 +106,7 @@ def _embed(principal: Principal, items: Sequence[Item]) -> Embedded:
 
 
 def _needs_embedding(candidate: Candidate) -> bool:
-    return candidate.is_open and brings_memory(candidate)
+    return candidate.is_open and candidate.brings_memory
 
 
 def _embed_some(rows: Sequence[Candidate]) -> tuple[Sequence[Prepared | ProviderError], ProviderError | None]:
@@ -188,7 +188,7 @@ def _decide(
         batch_id=batch,
         prepared=prepared,
     )
-    return f"Approved as {approved.memory.label}." if brings_memory(candidate) else f"Retired {approved.memory.label}."
+    return f"Approved as {approved.memory.label}." if candidate.brings_memory else f"Retired {approved.memory.label}."
 
 
 def _usable(embedded: tuple[int, Prepared | ProviderError] | None, item: Item) -> Prepared | None:

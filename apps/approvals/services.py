@@ -88,7 +88,7 @@ def candidate_approve(
 
 
 def approval_prepare(
-    *, principal: Principal, candidate_id: UUID, version: int, amendment: Amendment
+    *, principal: Principal, candidate_id: UUID, version: int, amendment: Amendment, note: str = ""
 ) -> Prepared | None:
     """Everything of an approval that may be slow, to be done before its transaction: checks, and the embedding.
 
@@ -101,17 +101,14 @@ def approval_prepare(
         policy.refuse(
             principal, refusal, to="approve an own proposal", subject_kind="candidate", subject_id=candidate.pk
         )
+    checked_reason(principal, note, required=False, field="note")
     check_amendment(principal, candidate, amendment)
-    if not brings_memory(candidate):
+    if not candidate.brings_memory:
         return None
     try:
         return get_provider().prepare(amended_content(candidate, amendment))
     except ProviderError as error:
         raise Unavailable(f"The candidate is still open. {error.message}", code="provider_unavailable") from error
-
-
-def brings_memory(candidate: Candidate) -> bool:
-    return candidate.corrects_id is None or candidate.has_replacement
 
 
 def _candidate_to_decide(principal: Principal, candidate_id: UUID, version: int, action: Action) -> Candidate:
@@ -144,7 +141,7 @@ def _approve_locked(
     second = policy.second_person(principal, candidate)
     at = now()
     targets = lock_targets(principal, candidate, amendment)
-    statement = build_statement(principal, candidate, amendment) if brings_memory(candidate) else None
+    statement = build_statement(principal, candidate, amendment) if candidate.brings_memory else None
     if statement is not None:
         _require_news(principal, statement)
     before, after = changes(candidate, statement, targets) if statement else ({}, {})

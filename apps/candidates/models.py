@@ -305,6 +305,11 @@ class Candidate(models.Model):
         return self.status in OPEN
 
     @property
+    def brings_memory(self) -> bool:
+        """A report without a wording of its own retires a memory and makes none."""
+        return self.corrects_id is None or self.has_replacement
+
+    @property
     def scope(self) -> Scope:
         return Scope(self.firm, tuple(sorted(self.domain_ids)), tuple(sorted(self.repo_ids)))
 

@@ -118,7 +118,7 @@ def _check(values: dict[str, Any], candidate: Candidate) -> None:
 
 
 def _check_content(content: str, candidate: Candidate) -> list[FieldError]:
-    if candidate.corrects_id is not None and not candidate.has_replacement:
+    if not candidate.brings_memory:
         return check_text(content, field="content", max_length=MAX_REASON)
     return check_content(content, tier=candidate.tier)
 
@@ -133,7 +133,7 @@ def _change(principal: Principal, candidate: Candidate, values: dict[str, Any], 
     kept = [flag for flag in candidate.flags if not _replaced(flag["field"], values)]
     if "content" in values:
         candidate.content = values["content"]
-        if candidate.corrects_id is not None and not candidate.has_replacement:
+        if not candidate.brings_memory:
             candidate.correction_reason = values["content"]  # such a report says nothing but its reason
     if "type" in values:
         candidate.type = resolve_type(principal.workspace, values["type"])
