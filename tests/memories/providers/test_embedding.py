@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from apps.memories.providers.base import ProviderError
+from apps.memories.providers.embedding import observers
 from apps.memories.providers.inmemory import InMemoryProvider
 
 from .doubles import HashingEmbedder, a_record
@@ -116,3 +117,54 @@ def test_inserting_one_by_one_is_the_same_as_inserting_many(embedder):
     record = a_record()
     provider.insert(record, provider.prepare(record.content))
     assert provider.get(record.id) == record
+
+
+@pytest.mark.parametrize("number", [0.0, float("nan"), float("inf")])
+def test_a_vector_without_a_direction_is_refused(number):
+    class Broken(HashingEmbedder):
+        def embed_query(self, text):
+            return np.full(self.dimensions, number, np.float32)
+
+        def embed_documents(self, texts):
+            return np.full((len(texts), self.dimensions), number, np.float32)
+
+    provider = InMemoryProvider(Broken())
+    for ask in (provider.embed_query, provider.prepare):
+        with pytest.raises(ProviderError, match="without a direction"):
+            ask("why?")
+
+
+def test_a_models_own_error_becomes_ours_without_its_words(caplog):
+    secret = "the text and the key"
+
+    class Broken(HashingEmbedder):
+        def embed_query(self, text):
+            raise RuntimeError(secret)
+
+    with pytest.raises(ProviderError, match=r"The embedding model failed \(RuntimeError\)\.") as caught:
+        InMemoryProvider(Broken()).embed_query("why?")
+    assert not caught.value.permanent
+    assert caught.value.__cause__ is None
+    assert secret not in caplog.text
+    assert "embed_query" in caplog.text
+
+
+def test_each_call_of_the_model_is_told_with_its_end(hanging):
+    seen = []
+    observers.add(seen.append)
+    try:
+        provider = InMemoryProvider(hanging, query_seconds=0.05)
+        with pytest.raises(ProviderError):
+            provider.embed_query("why?")
+        hanging.gate.set()
+        provider.embed_query("why?")
+        provider.embed_query("why?")
+        provider.prepare("because")
+    finally:
+        observers._observers.remove(seen.append)
+    assert [(each.what, each.outcome) for each in seen] == [
+        ("question", "timeout"),
+        ("question", "done"),
+        ("documents", "done"),
+    ]
+    assert all(each.embedder == "hashing" and each.seconds >= 0 for each in seen)

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 
-from apps.memories.providers.base import ProviderError
+from apps.memories.providers.base import ProviderError, ProviderTimeout
 from apps.memories.providers.embedders.litellm import LiteLLMEmbedder
 from apps.memories.providers.inmemory import InMemoryProvider
 
@@ -185,6 +185,7 @@ def test_failures_say_whether_to_try_again_and_nothing_secret(embedder, server, 
     with pytest.raises(ProviderError, match="own-model could not be used") as caught:
         embedder.embed_documents(["a private text"])
     assert caught.value.permanent is permanent
+    assert isinstance(caught.value, ProviderTimeout) is (status == 408)
     assert len(server.asked) == 1, "trying again is the caller's decision"
     told = [str(caught.value), *capfd.readouterr(), caplog.text]
     assert not any(SECRET in each or "a private text" in each for each in told)
