@@ -324,6 +324,16 @@ def test_when_the_index_finds_too_few_everything_is_read(filled, monkeypatch):
     assert taken == ["count", "approximate", "exact"]
 
 
+def test_when_a_few_long_memories_hold_the_nearest_rows_all_are_read(filled, monkeypatch):
+    crowd = [a_record(f"{'retries ' * 600}{number}", workspace=7) for number in range(4)]
+    other = a_record("something else entirely", workspace=7)
+    store(filled, *crowd, other)
+    taken = ways(monkeypatch)
+    hits = filled.search(a_query(filled, "retries", workspace=7, everything=True, limit=5))
+    assert {hit.memory_id for hit in hits} == {record.id for record in (*crowd, other)}
+    assert taken == ["count", "exact", "exact"]
+
+
 def test_the_approximate_way_finds_nearly_all_of_the_nearest(filled, monkeypatch):
     queries = [a_query(filled, f"question {number}", everything=True, limit=10) for number in range(20)]
     exact = [{hit.memory_id for hit in filled.search(query)} for query in queries]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from django.db import connection
 
@@ -10,8 +11,11 @@ from apps.memories.models import GenerationState, PoolGeneration
 from apps.memories.pool import pool_table
 from apps.memories.providers.base import ProviderError
 from apps.memories.providers.embedders.base import Embedder
+from apps.memories.providers.mem0.lookup import Statement
 
-_LIVE = "SELECT number, embedder, dimensions FROM {table} WHERE state = %s"
+NO_SETTINGS: Final[Statement] = ("", [])
+
+_LIVE = "SELECT number, embedder, dimensions{settings} FROM {table} WHERE state = %s"
 _HELD = f"{_LIVE} FOR SHARE"
 
 
@@ -31,9 +35,9 @@ class Generation:
         return (self.embedder, self.dimensions) == (embedder.name, embedder.dimensions)
 
 
-def live_generation() -> Generation:
-    """The generation that is searched."""
-    return _required(_fetch(_LIVE))
+def live_generation(settings: Statement = NO_SETTINGS) -> Generation:
+    """The generation that is searched. ``settings``, calls of ``set_config``, are made on the way there."""
+    return _required(_fetch(_LIVE, settings))
 
 
 def held_generation() -> Generation:
@@ -46,12 +50,15 @@ def held_generation() -> Generation:
     return _required(_fetch(_HELD) or _fetch(_HELD))
 
 
-def _fetch(statement: str) -> Generation | None:
-    table = connection.ops.quote_name(PoolGeneration._meta.db_table)
+def _fetch(statement: str, settings: Statement = NO_SETTINGS) -> Generation | None:
+    calls, parameters = settings
+    composed = statement.format(
+        table=connection.ops.quote_name(PoolGeneration._meta.db_table), settings=f", {calls}" if calls else ""
+    )
     with connection.cursor() as cursor:
-        cursor.execute(statement.format(table=table), [GenerationState.LIVE.value])
+        cursor.execute(composed, [*parameters, GenerationState.LIVE.value])
         row = cursor.fetchone()
-    return None if row is None else Generation(*row)
+    return None if row is None else Generation(*row[:3])
 
 
 def _required(generation: Generation | None) -> Generation:

@@ -26,7 +26,7 @@ from apps.memories.providers.base import (
 from apps.memories.providers.embedders.base import Embedder
 from apps.memories.providers.embedding import EmbeddingProvider
 from apps.memories.providers.mem0.generation import Generation, held_generation, live_generation
-from apps.memories.providers.mem0.lookup import POOL_QUERY
+from apps.memories.providers.mem0.lookup import POOL_QUERY, SEARCH_TIME
 from apps.memories.providers.mem0.payload import (
     Payload,
     passage_id,
@@ -36,7 +36,7 @@ from apps.memories.providers.mem0.payload import (
 )
 
 if TYPE_CHECKING:
-    from apps.memories.providers.mem0.slots import PoolStore, Row
+    from apps.memories.providers.mem0.slots import PoolStore, Row, SearchTime
 
 NAME = "mem0"
 
@@ -80,8 +80,9 @@ class Mem0Provider(EmbeddingProvider):
     def search(self, query: PoolQuery) -> list[PoolHit]:
         self.require_length(query)
         with _reading("searched"):
-            store = self._store(self._pinned or live_generation())
-            rows = store.search("", query.vector, query.limit, {POOL_QUERY: query})
+            search_time = _search_time()
+            store = self._store(self._pinned or live_generation(search_time.settings()))
+            rows = store.search("", query.vector, query.limit, {POOL_QUERY: query, SEARCH_TIME: search_time})
         return [PoolHit(UUID(row.id), row.score, row.payload["passage"]) for row in rows]
 
     def get(self, memory_id: UUID) -> MemoryRecord | None:
@@ -91,7 +92,9 @@ class Mem0Provider(EmbeddingProvider):
 
     def statuses(self, memory_ids: Sequence[UUID]) -> dict[UUID, str]:
         with _reading("read"):
-            return self._store(self._pinned or live_generation()).statuses(memory_ids)
+            search_time = _search_time()
+            store = self._store(self._pinned or live_generation(search_time.settings()))
+            return store.statuses(memory_ids, search_time)
 
     def update(self, memory_id: UUID, patch: PayloadPatch) -> None:
         changes = patch_payload(patch)
@@ -147,6 +150,12 @@ def _load_mem0() -> ModuleType:
     from apps.memories.providers.mem0 import parts
 
     return parts
+
+
+def _search_time() -> SearchTime:
+    from apps.memories.providers.mem0.slots import SearchTime
+
+    return SearchTime()
 
 
 @contextmanager

@@ -19,13 +19,16 @@ from apps.memories.providers.base import PoolQuery, ProviderError
 from apps.memories.providers.embedders.base import Embedder
 from apps.memories.providers.mem0.lookup import (
     EXACT_ROWS,
+    OVERFETCH,
     POOL_QUERY,
+    SEARCH_TIME,
     ScopeSizes,
     Statement,
     approximate_statement,
     count_statement,
     exact_statement,
     has_index,
+    settings_calls,
     settings_statement,
     vector_literal,
 )
@@ -95,7 +98,8 @@ class PoolStore(VectorStoreBase):
         asked = (filters or {}).get(POOL_QUERY)
         if not isinstance(asked, PoolQuery):
             _refuse("A search without a scope would cross workspaces")
-        lookup = _Lookup(self.collection_name, replace(asked, vector=tuple(vectors), limit=top_k), self.sizes)
+        narrowed = replace(asked, vector=tuple(vectors), limit=top_k)
+        lookup = _Lookup(self.collection_name, narrowed, self.sizes, (filters or {}).get(SEARCH_TIME) or SearchTime())
         return [
             Row(str(memory_id), max(0.0, 1.0 - distance), {"passage": passage})
             for memory_id, passage, distance in lookup.nearest()
@@ -104,10 +108,10 @@ class PoolStore(VectorStoreBase):
     def get(self, vector_id: str) -> Row | None:
         return next(self._rows(_GET, [vector_id]), None)
 
-    def statuses(self, memory_ids: Sequence[UUID]) -> dict[UUID, str]:
+    def statuses(self, memory_ids: Sequence[UUID], search_time: SearchTime) -> dict[UUID, str]:
         """By the memory's id; those that are not there are left out."""
+        search_time.renew()
         with connection.cursor() as cursor:
-            cursor.execute(*settings_statement(POOL_SECONDS))
             cursor.execute(self._sql(_STATUSES), [list(memory_ids)])
             return dict(cursor.fetchall())
 
@@ -167,34 +171,65 @@ class PoolStore(VectorStoreBase):
         _refuse("A listing without a scope would cross workspaces")
 
 
-class _Lookup:
-    """One search, whose statements share the time allowed."""
+class SearchTime:
+    """The time that the statements of one search share."""
 
-    def __init__(self, table: str, query: PoolQuery, sizes: ScopeSizes) -> None:
+    def __init__(self) -> None:
+        self._deadline = time.monotonic() + POOL_SECONDS
+        self._given: float | None = None
+
+    def settings(self) -> Statement:
+        """The calls that make the settings, for whoever sends a statement first."""
+        self._given = max(0.0, self._deadline - time.monotonic())
+        return settings_calls(self._given)
+
+    def renew(self) -> None:
+        """Before a further statement, for which PostgreSQL counts anew: only once a tenth of the time is used up."""
+        left = self._deadline - time.monotonic()
+        if self._given is not None and self._given - left <= POOL_SECONDS / 10:
+            return
+        self._given = left
+        with connection.cursor() as cursor:
+            cursor.execute(*settings_statement(left))
+
+
+class _Lookup:
+    """One search in one table."""
+
+    def __init__(self, table: str, query: PoolQuery, sizes: ScopeSizes, search_time: SearchTime) -> None:
         self._table = table
         self._query = query
         self._sizes = sizes
-        self._deadline = time.monotonic() + POOL_SECONDS
+        self._time = search_time
 
     def nearest(self) -> list[tuple[Any, ...]]:
-        if self._reads_few_rows() or not has_index(len(self._query.vector)):
-            return self._run(exact_statement(self._table, self._query))
+        if self._size() <= EXACT_ROWS or not has_index(len(self._query.vector)):
+            return self._exact()
         found = self._run(approximate_statement(self._table, self._query))
         if len(found) == self._query.limit:
             return found
         # The index gave up before it met enough rows that pass the filter, so the filter is narrow.
-        return self._run(exact_statement(self._table, self._query))
+        return self._exact()
 
-    def _reads_few_rows(self) -> bool:
+    def _exact(self) -> list[tuple[Any, ...]]:
+        rows = self._query.limit * OVERFETCH
+        found = self._run(exact_statement(self._table, self._query, rows))
+        if 0 < len(found) < self._query.limit and found[0][-1] == rows:
+            # So many of the nearest rows belong to the same memories that others were left out.
+            found = self._run(exact_statement(self._table, self._query, None))
+        return [row[:-1] for row in found]
+
+    def _size(self) -> int:
+        """How many rows the scope holds, up to one more than are read."""
         size = self._sizes.get(self._table, self._query)
         if size is None:
             ((size,),) = self._run(count_statement(self._table, self._query))
             self._sizes.put(self._table, self._query, size)
-        return size <= EXACT_ROWS
+        return size
 
     def _run(self, statement: Statement) -> list[tuple[Any, ...]]:
+        self._time.renew()
         with connection.cursor() as cursor:
-            cursor.execute(*settings_statement(self._deadline - time.monotonic()))
             cursor.execute(*statement)
             return cursor.fetchall()
 
