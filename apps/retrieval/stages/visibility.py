@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from uuid import UUID
 
 from django.db import connection
@@ -32,18 +32,21 @@ def collapse(search: Search) -> None:
 
 
 def check(search: Search) -> dict[UUID, Memory]:
-    """Keep what ledger and pool both admit; answer the memories by id. Two look-ups, however many hits."""
+    """Keep what ledger and pool both admit; answer, by id, the memories that will be shown.
+
+    Three look-ups, however many hits; of those that nobody will see no more is fetched than their status.
+    """
     with search.stage("visibility") as stage:
         ids = [hit.memory_id for hit in search.hits]
         admitted = ledger_admits(search.admission, ids)
         pooled = _in_pool(search, ids)
-        kept = admitted if pooled is None else admitted & pooled
+        kept = admitted.keys() if pooled is None else admitted.keys() & pooled
         search.hits = [hit for hit in search.hits if hit.memory_id in kept]
         stage.detail = f"{len(search.hits)} of {len(ids)} are served."
         _say_what_was_left_out(search, refused=len(ids) - len(admitted), not_in_pool=len(admitted) - len(kept))
-        found = Memory.objects.select_related("type__category").in_bulk([hit.memory_id for hit in search.hits])
-        _demote_disputed(search, found)
-        return found
+        _demote_disputed(search, admitted)
+        shown = [hit.memory_id for hit in search.hits[: search.limit]]
+        return Memory.objects.select_related("type__category").in_bulk(shown)
 
 
 def _say_what_was_left_out(search: Search, *, refused: int, not_in_pool: int) -> None:
@@ -60,23 +63,25 @@ def _say_what_was_left_out(search: Search, *, refused: int, not_in_pool: int) ->
         )
 
 
-def _demote_disputed(search: Search, found: dict[UUID, Memory]) -> None:
+def _demote_disputed(search: Search, statuses: Mapping[UUID, str]) -> None:
     """A dispute costs a little, and never more than that: reports must not be a way to silence a memory."""
     for hit in search.hits:
-        if found[hit.memory_id].status == MemoryStatus.DISPUTED:
+        if statuses[hit.memory_id] == MemoryStatus.DISPUTED:
             hit.scores["disputed"] = search.recipe.disputed_factor
             hit.score *= search.recipe.disputed_factor
     search.hits.sort(key=lambda hit: (-hit.score, str(hit.memory_id)))
 
 
-def ledger_admits(admission: Admission, ids: Collection[UUID]) -> set[UUID]:
+def ledger_admits(admission: Admission, ids: Collection[UUID]) -> dict[UUID, str]:
+    """Those of ``ids`` that the ledger lets through, with their status."""
     condition, values = admission.sql()
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT memory.id FROM memories_memory AS memory WHERE memory.id = ANY(%(ids)s) AND {condition}",
+            "SELECT memory.id, memory.status FROM memories_memory AS memory "
+            f"WHERE memory.id = ANY(%(ids)s) AND {condition}",
             values | {"ids": list(ids)},
         )
-        return {row[0] for row in cursor.fetchall()}
+        return dict(cursor.fetchall())
 
 
 def _in_pool(search: Search, ids: Collection[UUID]) -> set[UUID] | None:
