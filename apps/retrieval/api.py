@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 
 from apps.accounts.authentication import principal_of
 from apps.accounts.throttling import SEARCH
-from apps.core.serializers import Many, Moment, NoQuery, OneOf, StrictQuery, Text, Whole
+from apps.core.serializers import Many, Moment, NoQuery, OneOf, StrictQuery, Text, Whole, utc_note
 from apps.memories.models import MemoryStatus, Tier
 from apps.memories.selectors import memory_for, memory_shown
 from apps.retrieval.request import DEFAULT_LIMIT, INTENTS, MAX_LIMIT, MAX_QUESTION, SearchRequest
@@ -98,7 +98,9 @@ class SearchView(APIView):
         values: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in asked.items()
         }
-        answer = search(principal=principal_of(request), request=SearchRequest(**values))
+        note = utc_note(request.query_params, "as_of", "known_at")
+        notes = (note,) if note else ()
+        answer = search(principal=principal_of(request), request=SearchRequest(**values, notes=notes))
         return Response(answer.as_dict())
 
 
