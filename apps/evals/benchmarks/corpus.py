@@ -158,7 +158,7 @@ def _spread(texts: list[str], size: int) -> list[str]:
 
 
 def _embed(texts: list[str], say: Say) -> Matrix:
-    embedder = LocalEmbedder(threads=1)  # two threads that wait for each other are slower on a busy machine
+    embedder = LocalEmbedder()
     queue, parts, done = iter(texts), [], 0
     while piece := list(islice(queue, _EMBEDDED_AT_ONCE)):
         parts.append(embedder.embed_documents(piece))
