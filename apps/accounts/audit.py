@@ -7,6 +7,9 @@ from typing import Any
 
 from apps.accounts.models import AuditEvent
 from apps.accounts.principal import Principal
+from apps.core.screening.text import clean_text
+
+MAX_SUBJECT_ID = 64
 
 
 def audit_record(
@@ -25,7 +28,8 @@ def audit_record(
         token=principal.token,
         verb=verb,
         subject_kind=subject_kind,
-        subject_id=str(subject_id),
+        # An attempt may name anything, and is recorded whatever it names.
+        subject_id=clean_text(str(subject_id))[0][:MAX_SUBJECT_ID],
         before=dict(before or {}),
         after=dict(after or {}),
         request_id=principal.request_id,

@@ -8,6 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connections
 
+from apps.accounts.audit import audit_record
 from apps.accounts.models import ApiToken, AuditEvent, Membership, Role, TokenKind, Workspace
 from apps.accounts.principal import operator
 from apps.accounts.services import (
@@ -258,3 +259,9 @@ def test_changes_are_recorded_with_what_was_before(workspace, principal, dave, b
     workspace_set_second_person(principal=principal(dave), required=False)
     member_add(principal=principal(dave), username="bob", role=Role.CURATOR)
     assert AuditEvent.objects.count() == count
+
+
+@pytest.mark.parametrize("named", ["x" * 300, "a\x00b", "\ud83d", "👩" * 200])
+def test_an_event_is_recorded_whatever_its_subject_is_called(workspace, named):
+    event = audit_record(operator(workspace), "was refused", subject_kind="memory", subject_id=named)
+    assert len(AuditEvent.objects.get(pk=event.pk).subject_id) <= 64
