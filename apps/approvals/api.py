@@ -29,6 +29,7 @@ from apps.approvals.services import (
 )
 from apps.candidates.api import MAX_VERSION, REFERENCE, CandidateOut, ScopeIn, candidate_response, scope_from
 from apps.candidates.proposal import MAX_SUPERSEDES
+from apps.core.errors import Conflict
 from apps.core.serializers import Identifier, Many, Moment, NoQuery, OneOf, Share, StrictSerializer, Text, Whole
 from apps.memories.models import MAX_CONTENT, Action, Memory, Tier
 from apps.memories.selectors import memory_for, memory_shown
@@ -104,7 +105,14 @@ class ApproveView(APIView):
 
 def _approve(request: Request, principal: Principal, decide: Callable[..., Any]) -> Response:
     """Embed before the transaction that the repeatable answer is kept in."""
-    prepared = approval_prepare(**{name: decide.keywords[name] for name in _PREPARED_FROM})  # type: ignore[attr-defined]
+    try:
+        prepared = approval_prepare(**{name: decide.keywords[name] for name in _PREPARED_FROM})  # type: ignore[attr-defined]
+    except Conflict:
+        # The first request with this key may have decided since this one looked for its answer.
+        earlier = earlier_answer(request)
+        if earlier is None:
+            raise
+        return earlier
 
     def effect() -> Response:
         approved = decide(prepared=prepared)

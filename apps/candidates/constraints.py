@@ -19,7 +19,10 @@ def register() -> None:
     )
     for name in ("candidate_decided_by_verdict", "candidate_reopened_by_verdict"):
         register_constraint(name, message="Only a reviewer's verdict decides about a candidate.", status=403)
-    for name in ("candidate_same_workspace", "proposer_same_workspace", "opened_same_workspace"):
+    for name in (
+        *("candidate_same_workspace", "candidate_evidence_same_workspace"),
+        *("proposer_same_workspace", "opened_same_workspace"),
+    ):
         register_constraint(name, message="There is nothing of this kind in this workspace.", status=404)
     register_constraint("candidate_starts_open", message="A candidate starts open.", status=403)
     register_constraint(

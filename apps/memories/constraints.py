@@ -10,7 +10,10 @@ def register() -> None:
         register_constraint(
             name, message="Only a person who reviews in this workspace decides.", code="not_a_reviewer", status=403
         )
-    for name in ("verdict_same_workspace", "verdict_of_a_subject", "memory_same_workspace"):
+    for name in (
+        *("verdict_same_workspace", "verdict_of_a_subject"),
+        *("memory_same_workspace", "memory_evidence_same_workspace"),
+    ):
         register_constraint(name, message="There is nothing of this kind in this workspace.", status=404)
     register_constraint(
         "memory_second_person",

@@ -10,8 +10,10 @@ class TaxonomyConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.accounts.services import on_workspace_added
+        from apps.taxonomy.constraints import register
         from apps.taxonomy.seed import taxonomy_seed
 
+        register()
         on_workspace_added(taxonomy_seed)
         post_migrate.connect(_seed_default_workspace, sender=self, dispatch_uid="taxonomy.seed")
 

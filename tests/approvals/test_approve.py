@@ -403,6 +403,28 @@ def test_a_repeated_approval_with_its_key_answers_the_same(client, candidate, em
     assert client.post(f"{URL}/{candidate.pk}/approve/", {"version": 2}, headers=headers).status_code == 422
 
 
+def test_a_repetition_that_was_overtaken_while_it_prepared_answers_the_same_too(client, candidate, monkeypatch):
+    from apps.approvals import api as door
+
+    prepare, first = door.approval_prepare, []
+
+    def send():
+        return client.post(f"{URL}/{candidate.pk}/approve/", {"version": 1}, headers={"Idempotency-Key": "k"})
+
+    def overtaken(**options):
+        if not first:
+            first.append("on its way")
+            first.append(send())
+        return prepare(**options)
+
+    monkeypatch.setattr(door, "approval_prepare", overtaken)
+
+    second = send()
+
+    assert (first[1].status_code, second.status_code) == (200, 200)
+    assert first[1].json() == second.json()
+
+
 def test_the_embedding_is_made_outside_the_transaction_of_the_key(client, candidate, pool, monkeypatch):
     """What is slow must not hold locks. In a test everything is in one transaction; what is counted is how deep."""
     depths = []

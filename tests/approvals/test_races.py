@@ -194,6 +194,28 @@ def test_one_key_makes_one_effect(api, robo):
     assert Candidate.objects.get().seen_count == 1
 
 
+def test_one_key_approves_once_and_every_repetition_is_told_the_same(api, alice, proposer):
+    client = api(alice)
+    for round_ in range(5):
+        candidate = propose(proposer)
+
+        answers = at_once(
+            *[
+                partial(
+                    client.post,
+                    f"{URL}{candidate.pk}/approve/",
+                    {"version": 1},
+                    headers={"Idempotency-Key": f"approve {round_}".replace(" ", "-")},
+                )
+            ]
+            * 6
+        )
+
+        assert kinds(answers) == ["200"] * 6
+        assert len({answer.json()["memory"]["id"] for answer in answers}) == 1
+    assert Memory.objects.count() == 5
+
+
 def test_new_sources_in_opposite_order_do_not_lock_each_other_out(proposer, botty):
     for round_ in range(10):
         sources = [a_source(f"round {round_} source {at}") for at in range(6)]

@@ -1,0 +1,14 @@
+"""What it means when PostgreSQL refuses a row of this room."""
+
+from __future__ import annotations
+
+from apps.core.problems import register_constraint
+
+
+def register() -> None:
+    register_constraint(
+        "memory_type_same_workspace",
+        message="There is no such category in this workspace.",
+        status=404,
+        field="category",
+    )
