@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 
 from apps.accounts.principal import Principal
 from apps.approvals import policy
-from apps.approvals.services import candidate_approve, candidate_reject, checked_reason
+from apps.approvals.services import STILL_OPEN, candidate_approve, candidate_reject, checked_reason
 from apps.candidates.access import candidates_visible
 from apps.candidates.models import Candidate
 from apps.core.errors import Conflict, DomainError, FieldError, Forbidden, Invalid, NotFound, Unavailable
@@ -196,5 +196,5 @@ def _usable(embedded: tuple[int, Prepared | ProviderError] | None, item: Item) -
     if embedded is None or embedded[0] != item.version:
         return None
     if isinstance(embedded[1], ProviderError):
-        raise Unavailable(f"The candidate is still open. {embedded[1].message}", code="provider_unavailable")
+        raise Unavailable(f"{STILL_OPEN} {embedded[1].message}", code="provider_unavailable")
     return embedded[1]

@@ -8,10 +8,9 @@ from apps.accounts.audit import audit_record
 from apps.accounts.models import Audience, Role
 from apps.accounts.principal import Principal
 from apps.candidates.models import Candidate
-from apps.core.errors import Conflict, NotFound, Unavailable
-from apps.memories.lifecycle import memory_audiences_add
+from apps.core.errors import Conflict, NotFound
+from apps.memories.lifecycle import memory_audiences_add, pool_needed
 from apps.memories.models import Memory
-from apps.memories.providers.base import ProviderError
 from apps.sources.models import Source
 
 
@@ -22,10 +21,8 @@ def source_restrict(*, principal: Principal, source_id: int, audience_id: int) -
     the pool cannot be told.
     """
     principal.require_role(Role.CURATOR, to="restrict a source")
-    try:
+    with pool_needed("Nothing was changed."):
         return _restrict(principal, source_id, audience_id)
-    except ProviderError as error:
-        raise Unavailable(f"Nothing was changed. {error.message}", code="provider_unavailable") from error
 
 
 @transaction.atomic

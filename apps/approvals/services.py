@@ -28,7 +28,7 @@ from apps.candidates.proposal import require_within_limits, screened
 from apps.candidates.services import look_for_near
 from apps.candidates.transitions import candidate_apply, require_transition, require_version
 from apps.core.clock import now
-from apps.core.errors import Conflict, Forbidden, Invalid, Unavailable
+from apps.core.errors import Conflict, Forbidden, Invalid
 from apps.core.screening import check_text
 from apps.memories.lifecycle import (
     Statement,
@@ -37,15 +37,18 @@ from apps.memories.lifecycle import (
     memory_end,
     memory_revive,
     memory_write,
+    pool_needed,
 )
 from apps.memories.lifecycle import require_transition as require_memory_transition
 from apps.memories.models import IN_FORCE, Action, Memory, MemoryStatus, SubjectKind, Supersession, Verdict
-from apps.memories.providers.base import Prepared, ProviderError
+from apps.memories.providers.base import Prepared
 from apps.memories.providers.registry import get_provider
 from apps.memories.selectors import memory_for
 from apps.memories.verdicts import verdict_record
 
 MAX_REASON = 2_000
+STILL_OPEN = "The candidate is still open."
+NOTHING_CHANGED = "Nothing was changed."
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +82,10 @@ def candidate_approve(
             principal=principal, candidate_id=candidate_id, version=version, amendment=amendment
         )
     try:
-        with transaction.atomic():
+        with pool_needed(STILL_OPEN), transaction.atomic():
             return _approve_locked(principal, candidate_id, version, amendment, note, batch_id, prepared)
     except Forbidden as refusal:
         policy.refuse(principal, refusal, to="approve a candidate", subject_kind="candidate", subject_id=candidate_id)
-    except ProviderError as error:
-        raise Unavailable(f"The candidate is still open. {error.message}", code="provider_unavailable") from error
 
 
 def approval_prepare(
@@ -105,10 +106,8 @@ def approval_prepare(
     check_amendment(principal, candidate, amendment)
     if not candidate.brings_memory:
         return None
-    try:
+    with pool_needed(STILL_OPEN):
         return get_provider().prepare(amended_content(candidate, amendment))
-    except ProviderError as error:
-        raise Unavailable(f"The candidate is still open. {error.message}", code="provider_unavailable") from error
 
 
 def _candidate_to_decide(principal: Principal, candidate_id: UUID, version: int, action: Action) -> Candidate:
@@ -234,7 +233,7 @@ def candidate_reject(
     """Turn a statement down, with a reason that its proposer gets to read. A report about a memory is dismissed."""
     _candidate_to_decide(principal, candidate_id, version, Action.REJECT)
     reason = checked_reason(principal, reason)
-    with transaction.atomic():
+    with pool_needed(STILL_OPEN), transaction.atomic():
         candidate = candidate_for(principal, candidate_id, lock=True)
         _require_decidable(candidate, version, Action.REJECT)
         candidate_apply(
@@ -259,14 +258,11 @@ def candidate_reopen(*, principal: Principal, candidate_id: UUID, version: int, 
     """
     _candidate_to_decide(principal, candidate_id, version, Action.REOPEN)
     reason = checked_reason(principal, reason)
-    try:
-        with transaction.atomic():
-            candidate = candidate_for(principal, candidate_id, lock=True)
-            _require_decidable(candidate, version, Action.REOPEN)
-            _require_no_twin(candidate)
-            return _reopen_locked(principal, candidate, reason)
-    except ProviderError as error:
-        raise Unavailable(f"Nothing was changed. {error.message}", code="provider_unavailable") from error
+    with pool_needed(NOTHING_CHANGED), transaction.atomic():
+        candidate = candidate_for(principal, candidate_id, lock=True)
+        _require_decidable(candidate, version, Action.REOPEN)
+        _require_no_twin(candidate)
+        return _reopen_locked(principal, candidate, reason)
 
 
 def _reopen_locked(principal: Principal, candidate: Candidate, reason: str) -> Candidate:
@@ -374,20 +370,17 @@ def _change_memory(principal: Principal, reference: str | UUID, reason: str, act
     policy.require_reviewer(principal, to=f"{action.value} a memory", subject_kind="memory", subject_id=found.pk)
     require_within_limits(principal, found.scope)
     reason = checked_reason(principal, reason)
-    try:
-        with transaction.atomic():
-            memory = memory_for(principal, found.pk, lock=True)
-            require_memory_transition(memory, action)
-            before, at = memory.status, now()
-            if action is Action.RETIRE:
-                memory_end(memory, at=at, stale=False)
-            else:
-                _require_approval_stands(memory)
-                memory_revive(memory, at=at, disputed=bool(open_reports([memory.pk])))
-                _require_no_second_head(memory)
-            _memory_verdict(principal, action, memory, before=before, reason=reason, at=at)
-    except ProviderError as error:
-        raise Unavailable(f"Nothing was changed. {error.message}", code="provider_unavailable") from error
+    with pool_needed(NOTHING_CHANGED), transaction.atomic():
+        memory = memory_for(principal, found.pk, lock=True)
+        require_memory_transition(memory, action)
+        before, at = memory.status, now()
+        if action is Action.RETIRE:
+            memory_end(memory, at=at, stale=False)
+        else:
+            _require_approval_stands(memory)
+            memory_revive(memory, at=at, disputed=bool(open_reports([memory.pk])))
+            _require_no_second_head(memory)
+        _memory_verdict(principal, action, memory, before=before, reason=reason, at=at)
     return memory
 
 

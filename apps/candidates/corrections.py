@@ -17,7 +17,7 @@ from apps.candidates.services import Proposed, Resolved, hold_origin, origin, sa
 from apps.core.clock import now
 from apps.core.errors import FieldError, Invalid, TooMany
 from apps.core.screening import Flag, check_text
-from apps.memories.lifecycle import memory_dispute, require_transition
+from apps.memories.lifecycle import memory_dispute, pool_needed, require_transition
 from apps.memories.models import Action, Memory, MemoryStatus, SubjectKind
 from apps.memories.selectors import memory_for
 from apps.memories.verdicts import verdict_record
@@ -43,13 +43,14 @@ def memory_correct(*, principal: Principal, reference: str | UUID, report: Repor
     """Report a memory. It stays served, marked as disputed, until a reviewer decides.
 
     One open report for a memory and an origin: a second answers with the first. Raises ``Invalid``, ``Excluded``,
-    ``NotFound``, ``Conflict`` for a memory no longer in force, ``TooMany`` past the day's reports.
+    ``NotFound``, ``Conflict`` for a memory no longer in force, ``TooMany`` past the day's reports, ``Unavailable`` when
+    the pool cannot be told.
     """
     principal.require_write()
     memory = memory_for(principal, reference)
     _check(report, memory)
     flags = screened(principal.workspace, _texts(report))
-    with transaction.atomic():
+    with pool_needed("Nothing was reported."), transaction.atomic():
         # Decisions lock the report first and its memory second; so does this.
         same_as(principal, _fingerprint(principal, memory))
         memory = memory_for(principal, memory.pk, lock=True)

@@ -14,13 +14,14 @@ from apps.candidates.models import OPEN, Candidate
 from apps.core.clock import now
 from apps.memories.providers.base import PoolQuery, Vector
 from apps.memories.providers.registry import get_provider
-from apps.retrieval.terms import Term, any_of, rarest_terms
+from apps.retrieval.terms import Term, any_of, rarest_terms, within
 
 MAX_NEAR = 5
 MIN_SHARED_WORDS = 0.35  # Sørensen–Dice over stemmed words
 # With the local model the same fact in other words has 0.6 to 0.9, another fact on the same subject up to 0.6.
 MIN_COSINE = 0.6
 _TERMS = 24
+_MATCHES = 2_000  # so many memories are compared, however many share a common word
 _MAX_ACRONYMS = 50
 _PRESELECTED = 20
 _COMPARED_CHARACTERS = 4_000
@@ -81,7 +82,8 @@ class Near:
 
 def near_by_text(candidate: Candidate) -> list[dict[str, Any]]:
     """Share of stemmed words in common, and rare acronyms in common, however else they are explained."""
-    terms = rarest_terms(candidate.workspace_id, candidate.content, limit=_TERMS)
+    rarest = rarest_terms(candidate.workspace_id, candidate.content, limit=_TERMS)
+    terms = within(rarest, matches=_MATCHES)
     acronyms = _rare_acronyms(candidate)
     if not terms:
         return []

@@ -33,6 +33,7 @@ from apps.core.clock import now
 from apps.core.errors import Conflict, FieldError, Forbidden, Invalid, UnknownKeys
 from apps.core.screening import check_text
 from apps.memories.fingerprints import fingerprint
+from apps.memories.lifecycle import pool_needed
 from apps.memories.models import Action
 from apps.scopes.services import scope_register
 from apps.sources.services import SourceInput, check_sources, sources_record
@@ -48,12 +49,12 @@ class Revision:
     ALLOWED: ClassVar = frozenset({"content", "type", "scope", "confidence", "valid_from", "supersedes", "sources"})
 
 
-@transaction.atomic
 def candidate_withdraw(*, principal: Principal, candidate_id: UUID, version: int) -> Candidate:
     """Take an open proposal back. Raises ``Forbidden`` for others' and for those that others proposed too."""
-    candidate = _own_open_candidate(principal, candidate_id, version, Action.WITHDRAW)
-    candidate_apply(candidate, Action.WITHDRAW, principal=principal, at=now())
-    report_settled(candidate)
+    with pool_needed("The candidate is still open."), transaction.atomic():
+        candidate = _own_open_candidate(principal, candidate_id, version, Action.WITHDRAW)
+        candidate_apply(candidate, Action.WITHDRAW, principal=principal, at=now())
+        report_settled(candidate)
     return candidate
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q
 from django_q.tasks import async_task
 
 from apps.accounts.audit import audit_record
@@ -43,6 +43,9 @@ from apps.taxonomy.models import MemoryType
 from apps.taxonomy.selectors import resolve_type
 
 MAX_OPEN_PER_ORIGIN = 200
+# However often the same is proposed, one candidate stays something that a person can look at.
+MAX_EVIDENCE = 200
+MAX_FLAGS = 200
 REOPEN_AFTER = timedelta(days=30)
 _ATTEMPTS = 3
 _AT_THE_SAME_TIME = 50  # more requests of one origin than this are not on their way at once
@@ -174,8 +177,8 @@ def _repeats(resolved: Resolved, decided: Candidate) -> bool:
     An origin's reports on one memory share a fingerprint: only a dismissed one that says the same is repeated, while
     one that was upheld has had its effect.
     """
-    if decided.status == CandidateStatus.WITHDRAWN and not _was_approved(decided) and not _rejections_in_a_row(decided):
-        return False  # a reviewer had taken the rejection back
+    if decided.status == CandidateStatus.WITHDRAWN and (_was_approved(decided) or not _rejections_in_a_row(decided)):
+        return False  # a reviewer had taken the decision back before its proposer took back the proposal
     if resolved.corrects is None:
         return True
     said = (decided.correction_kind, decided.correction_reason, decided.has_replacement, decided.content)
@@ -201,28 +204,51 @@ def _answer_earlier(principal: Principal, resolved: Resolved, earlier: Candidate
 
 
 def _join(principal: Principal, resolved: Resolved, candidate: Candidate) -> Proposed:
-    changed = _add_support(principal, resolved, candidate)
+    had = candidate.evidence.count()
+    changed = _add_support(principal, resolved, candidate) | _lift(principal, resolved, candidate)
     candidate.seen_count = F("seen_count") + 1
     if changed:
         candidate.version += 1
-    candidate.save(update_fields=["seen_count", "version", "flags", "audience_ids", "updated_at"])
+    candidate.save(
+        update_fields=[
+            *("seen_count", "version", "flags", "audience_ids", "status", "status_reason"),
+            "updated_at",
+        ]
+    )
     candidate.refresh_from_db(fields=["seen_count"])
-    reason = "The same statement is already waiting for review; your source was added to it."
-    if not changed:
-        reason = "The same statement, with this source, is already waiting for review."
+    reason = _join_reason(resolved, candidate, had)
     return Proposed(candidate, False, candidate.status, reason, Duplicate("candidate", candidate.pk))
+
+
+def _join_reason(resolved: Resolved, candidate: Candidate, had: int) -> str:
+    if candidate.evidence.count() > had:
+        return "The same statement is already waiting for review; your source was added to it."
+    if new_sources(candidate, resolved.sources):
+        return f"The same statement is already waiting for review, with {had} sources; yours was not added to them."
+    return "The same statement, with this source, is already waiting for review."
+
+
+def _lift(principal: Principal, resolved: Resolved, candidate: Candidate) -> bool:
+    """Out of quarantine, when somebody proposes the same with enough confidence: a doubt of one hides nothing."""
+    status, _ = gate(resolved.type, resolved.proposal.confidence, principal.confidence_ceiling)
+    if candidate.status != CandidateStatus.QUARANTINED or status != CandidateStatus.PENDING:
+        return False
+    candidate.status = status
+    candidate.status_reason = f"{principal.name} proposed the same with enough confidence."
+    return True
 
 
 def _add_support(principal: Principal, resolved: Resolved, candidate: Candidate) -> bool:
     """Add sources and proposer that are new to a locked candidate. Whether anything was."""
-    new = new_sources(candidate, resolved.sources)
+    room = max(0, MAX_EVIDENCE - candidate.evidence.count())
+    new = new_sources(candidate, resolved.sources)[:room]
     evidence_add(candidate, new)
     joined = not candidate.proposers.filter(token=principal.token, user=principal.user).exists()
     if joined:
         proposer_add(principal, candidate)
     audiences = sorted({*candidate.audience_ids, *resolved.audience_ids})
     wanted = (*resolved.flags, *_joined_flags(resolved, candidate))
-    flags = candidate.flags + [flag for flag in wanted if flag not in candidate.flags]
+    flags = (candidate.flags + [flag for flag in wanted if flag not in candidate.flags])[:MAX_FLAGS]
     changed = bool(new) or joined or audiences != sorted(candidate.audience_ids) or flags != candidate.flags
     candidate.audience_ids, candidate.flags = audiences, flags
     return changed
@@ -325,10 +351,16 @@ def _already_known(candidate: Candidate, memory: Memory) -> Proposed:
 
 
 def _known_memory(principal: Principal, resolved: Resolved) -> Proposed | None:
-    """A memory that says the same though its own candidate was worded otherwise before it was amended."""
-    rows = Memory.objects.of(principal.workspace).visible_to(principal.audience_ids).select_related("verdict")
-    memory = rows.filter(fingerprint=resolved.fingerprint).order_by("-number").first()
-    if memory is None or resolved.corrects is not None:
+    """A memory that says the same though its own candidate was worded otherwise before it was amended.
+
+    One whose approval was taken back is nothing that is known.
+    """
+    if resolved.corrects is not None:
+        return None
+    standing = Candidate.objects.filter(status=CandidateStatus.APPROVED, decision=OuterRef("verdict"))
+    rows = Memory.objects.of(principal.workspace).visible_to(principal.audience_ids).filter(Exists(standing))
+    memory = rows.filter(fingerprint=resolved.fingerprint).select_related("verdict").order_by("-number").first()
+    if memory is None:
         return None
     return _already_known(Candidate.objects.get(pk=memory.verdict.subject_id), memory)
 

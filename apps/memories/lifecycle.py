@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 from django.db import connection
 
-from apps.core.errors import Conflict
+from apps.core.errors import Conflict, Unavailable
 from apps.memories.models import (
     Action,
     EdgeKind,
@@ -20,7 +21,7 @@ from apps.memories.models import (
     Supersession,
     Verdict,
 )
-from apps.memories.providers.base import MemoryRecord, PayloadPatch, Prepared
+from apps.memories.providers.base import MemoryRecord, PayloadPatch, Prepared, ProviderError
 from apps.memories.providers.registry import get_provider
 from apps.scopes.scope import Scope
 from apps.taxonomy.models import MemoryType
@@ -199,6 +200,15 @@ def status_of(memory: Memory, ends: Sequence[datetime], *, disputed: bool, at: d
     elif memory.valid_to is not None:
         return MemoryStatus.RETIRED
     return MemoryStatus.DISPUTED if disputed else MemoryStatus.ACTIVE
+
+
+@contextmanager
+def pool_needed(otherwise: str) -> Iterator[None]:
+    """Around a transaction that tells the pool: when it cannot be told, say what that means, and to try again."""
+    try:
+        yield
+    except ProviderError as error:
+        raise Unavailable(f"{otherwise} {error.message}", code="provider_unavailable") from error
 
 
 def memory_save(memory: Memory, *, status: MemoryStatus) -> None:

@@ -232,6 +232,40 @@ def test_what_else_changes_the_pool_is_all_or_nothing_too(api, alice, proposer, 
 
 
 @marked(in_one_transaction)
+@pytest.mark.parametrize("action", ["report", "reject", "withdraw", "reopen"])
+def test_what_a_report_changes_is_all_or_nothing_too(api, alice, robo, proposer, reviewer, pool, monkeypatch, action):
+    from tests.ledger import reject, report
+
+    memory = remember(proposer, reviewer)
+    path, body = (
+        f"/api/v1/memories/{memory.pk}/corrections/",
+        {
+            "kind": "stale",
+            "reason": "It ended.",
+            "sources": [{"kind": "chat", "reference": "#pay/1"}],
+        },
+    )
+    if action != "report":
+        reported = report(proposer, memory)
+        if action == "reopen":
+            reject(reviewer, reported)
+        path = f"{URL}/{reported.pk}/{action}/"
+        body = {"version": fresh(reported).version} | ({} if action == "withdraw" else {"reason": "r"})
+    before = ledger()
+
+    def refuses(*_):
+        raise ProviderError("The pool could not be written (OperationalError).", permanent=False)
+
+    monkeypatch.setattr(pool, "update", refuses)
+
+    response = api(robo if action in ("report", "withdraw") else alice).post(path, body)
+
+    assert response.status_code == 503, response.json()
+    assert response.json()["code"] == "provider_unavailable"
+    assert ledger() == before
+
+
+@marked(in_one_transaction)
 def test_a_fault_of_ours_is_500_and_leaves_nothing_either(api, alice, proposer, pool, monkeypatch, caplog):
     candidate = propose(proposer, "A text that must not be in the log.")
     before = ledger()

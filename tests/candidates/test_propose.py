@@ -481,6 +481,48 @@ def test_one_source_named_twice_counts_once(agent):
     assert Source.objects.count() == 1
 
 
+def test_one_with_enough_confidence_lifts_it_out_of_quarantine(agent, api, botty):
+    """Otherwise proposing something first, and doubting it, would hide what others propose."""
+    doubted = agent.post(URL, a_body("Deploys happen on Tuesdays.", confidence=0.1)).json()
+    assert doubted["status"] == "quarantined"
+    still = api(botty).post(URL, a_body("Deploys happen on Tuesdays.", confidence=0.2)).json()
+    assert still["status"] == "quarantined"
+
+    lifted = api(botty).post(URL, a_body("Deploys happen on Tuesdays.", confidence=0.9)).json()
+
+    assert (lifted["id"], lifted["status"]) == (doubted["id"], "pending")
+    candidate = Candidate.objects.get()
+    assert candidate.status_reason == "botty proposed the same with enough confidence."
+    assert candidate.version == lifted["version"] == 3
+    assert candidate.confidence == 0.1
+
+
+def test_a_candidate_gathers_so_many_sources_and_no_more(agent, monkeypatch):
+    monkeypatch.setattr(services, "MAX_EVIDENCE", 3)
+    body = a_body()
+    agent.post(URL, body)
+    for _ in range(2):
+        assert "was added" in agent.post(URL, body | {"sources": a_body()["sources"]}).json()["reason"]
+
+    more = agent.post(URL, body | {"sources": a_body()["sources"]})
+
+    assert more.status_code == 200
+    assert "with 3 sources; yours was not added" in more.json()["reason"]
+    assert more.json()["version"] == 3
+    assert Candidate.objects.get().evidence.count() == 3
+
+
+def test_flags_do_not_pile_up_without_end(agent, monkeypatch):
+    monkeypatch.setattr(services, "MAX_FLAGS", 5)
+    body = a_body()
+    agent.post(URL, body)
+
+    for day in range(10, 20):
+        agent.post(URL, body | {"valid_from": f"2025-01-{day}"})
+
+    assert len(Candidate.objects.get().flags) == 5
+
+
 # --- decided before -----------------------------------------------------------------------------------------
 def test_what_was_rejected_is_answered_with_that_verdict(agent, reviewer):
     body = a_body()
@@ -566,6 +608,20 @@ def test_what_a_reviewer_reopened_and_its_proposer_withdrew_may_be_proposed_afre
     assert agent.post(f"{URL}{first['id']}/withdraw/", {"version": version}).status_code == 200
 
     assert agent.post(URL, body).status_code == 201
+
+
+def test_what_was_approved_by_mistake_and_withdrawn_may_be_proposed_afresh(agent, reviewer):
+    body = a_body()
+    first = agent.post(URL, body).json()
+    candidate = Candidate.objects.get()
+    approve(reviewer, candidate)
+    version = reopen(reviewer, candidate).version
+    assert agent.post(f"{URL}{first['id']}/withdraw/", {"version": version}).status_code == 200
+
+    again = agent.post(URL, body)
+
+    assert again.status_code == 201
+    assert again.json()["id"] != first["id"]
 
 
 def test_what_is_known_is_answered_with_its_memory(agent, robo, reviewer):
