@@ -13,7 +13,7 @@ from django.db import transaction
 from apps.accounts.principal import Principal
 from apps.candidates.models import OPEN, Candidate, CandidateStatus, CorrectionKind
 from apps.candidates.proposal import Proposal, ScopeInput, check_content, screened, source_flags, source_texts
-from apps.candidates.services import Proposed, Resolved, hold_origin, origin, same_as, settle
+from apps.candidates.services import Proposed, Resolved, hold_origin, origin, said_before, settle
 from apps.core.clock import now
 from apps.core.errors import FieldError, Invalid, TooMany
 from apps.core.screening import Flag, check_text
@@ -52,7 +52,7 @@ def memory_correct(*, principal: Principal, reference: str | UUID, report: Repor
     flags = screened(principal.workspace, _texts(report))
     with pool_needed("Nothing was reported."), transaction.atomic():
         # Decisions lock the report first and its memory second; so does this.
-        same_as(principal, _fingerprint(principal, memory))
+        said_before(principal, _fingerprint(principal, memory))
         memory = memory_for(principal, memory.pk, lock=True)
         require_transition(memory, Action.CORRECT)
         proposed = settle(principal, _resolve(principal, memory, report, flags))
@@ -120,12 +120,19 @@ def _record(principal: Principal, memory: Memory, report: Report, candidate: Can
         subject_kind=SubjectKind.MEMORY,
         subject_id=memory.pk,
         at=moment,
-        reason=report.reason,
+        reason=_reason_for_all(report, memory, candidate),
         before={"status": memory.status},
         after={"candidate": str(candidate.pk), "kind": report.kind},
     )
     if _trusted(principal):
         memory_dispute(memory, disputed=True, at=moment)
+
+
+def _reason_for_all(report: Report, memory: Memory, candidate: Candidate) -> str:
+    """Everybody who sees the memory reads its verdicts; what came from a restricted source stays with the report."""
+    if set(candidate.audience_ids) <= set(memory.audience_ids):
+        return report.reason
+    return "The reason came from a restricted source."
 
 
 def _require_reports_left(principal: Principal) -> None:

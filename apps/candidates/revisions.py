@@ -12,7 +12,7 @@ from django.db import transaction
 from apps.accounts.principal import Principal
 from apps.candidates.access import candidate_for, is_proposer
 from apps.candidates.corrections import MAX_REASON, report_settled
-from apps.candidates.models import OPEN, Candidate, CandidateStatus
+from apps.candidates.models import Candidate
 from apps.candidates.proposal import (
     MAX_SUPERSEDES,
     ScopeInput,
@@ -27,7 +27,7 @@ from apps.candidates.proposal import (
     screened,
     source_texts,
 )
-from apps.candidates.services import evidence_add, gate, look_for_near, new_sources
+from apps.candidates.services import MAX_EVIDENCE, evidence_add, gate, look_for_near, new_sources, said_before
 from apps.candidates.transitions import candidate_apply, require_transition, require_version
 from apps.core.clock import now
 from apps.core.errors import Conflict, FieldError, Forbidden, Invalid, UnknownKeys
@@ -148,7 +148,7 @@ def _change(principal: Principal, candidate: Candidate, values: dict[str, Any], 
     candidate.valid_from = values.get("valid_from", candidate.valid_from)
     candidate.flags = kept + flags
     candidate.vector = None
-    _move_fingerprint(candidate)
+    _move_fingerprint(principal, candidate)
     candidate.save()
 
 
@@ -167,20 +167,22 @@ def _change_scope(principal: Principal, candidate: Candidate, scope: ScopeInput)
 
 def _add_sources(principal: Principal, candidate: Candidate, sources: tuple[SourceInput, ...]) -> None:
     added = new_sources(candidate, sources_record(principal.workspace, sources))
+    if candidate.evidence.count() + len(added) > MAX_EVIDENCE:
+        raise Invalid.field("sources", f"A candidate has at most {MAX_EVIDENCE} sources.")
     evidence_add(candidate, added)
     restricted = {source.audience_id for source, _ in added if source.audience_id is not None}
     candidate.audience_ids = sorted({*candidate.audience_ids, *restricted})
 
 
-def _move_fingerprint(candidate: Candidate) -> None:
+def _move_fingerprint(principal: Principal, candidate: Candidate) -> None:
     """A revision cannot become what is already waiting, nor slip past a rejection by a detour."""
     if candidate.corrects_id is not None:
         return
     candidate.fingerprint = fingerprint(candidate.content, type_id=candidate.type_id, scope=candidate.scope)
-    twins = Candidate.objects.filter(workspace=candidate.workspace_id, fingerprint=candidate.fingerprint)
-    twin = twins.exclude(pk=candidate.pk).exclude(status=CandidateStatus.WITHDRAWN).order_by("-created_at").first()
-    if twin is not None:
-        state = "waiting for review" if twin.status in OPEN else twin.status
+    twins = [row for row in said_before(principal, candidate.fingerprint) if row.pk != candidate.pk]
+    if twins:
+        twin = twins[0]
+        state = "waiting for review" if twin.is_open else "decided"
         raise Conflict(
             f"This is now the same statement as one that is already {state}.",
             code="duplicate",

@@ -151,34 +151,41 @@ def settle(principal: Principal, resolved: Resolved) -> Proposed:
 
 
 def _earlier(principal: Principal, resolved: Resolved) -> Candidate | None:
-    """The same statement as proposed before: the open one, else the one decided last. Locked.
+    """The same statement as proposed before: the open one, else the one decided last. Locked."""
+    found = said_before(principal, resolved.fingerprint)
+    return next((row for row in found if row.is_open or _repeats(resolved, row)), None)
 
-    A decision about what this principal may not see is not told; an open one is joined, since there is one at most.
+
+def said_before(principal: Principal, fingerprint: str) -> list[Candidate]:
+    """Candidates of this fingerprint that still count, locked: the open one, then decisions that stand, newest first.
+
+    A decision about what this principal may not see is not told; an open one is, since there can be one at most.
     """
-    found = same_as(principal, resolved.fingerprint)
-    opened = next((row for row in found if row.is_open), None)
-    if opened is not None:
-        return opened
-    decided = (row for row in found if set(row.audience_ids) <= principal.audience_ids or is_proposer(principal, row))
-    return next((row for row in decided if _repeats(resolved, row)), None)
-
-
-def same_as(principal: Principal, fingerprint: str) -> list[Candidate]:
-    """The newest candidates of a fingerprint, locked, without those that were taken back before any decision."""
     rows = Candidate.objects.filter(workspace=principal.workspace, fingerprint=fingerprint).exclude(
         status=CandidateStatus.WITHDRAWN, decision__isnull=True
     )
-    return list(rows.select_for_update(of=("self",)).select_related("type", "decision").order_by("-created_at")[:20])
+    found = rows.select_for_update(of=("self",)).select_related("type", "decision").order_by("-created_at")[:20]
+    counting = [row for row in found if row.is_open or (_stands(row) and _may_be_told(principal, row))]
+    return sorted(counting, key=lambda row: not row.is_open)
+
+
+def _stands(decided: Candidate) -> bool:
+    """Not where a reviewer had taken the decision back before its proposer took back the proposal."""
+    if decided.status != CandidateStatus.WITHDRAWN:
+        return True
+    return not _was_approved(decided) and _rejections_in_a_row(decided) > 0
+
+
+def _may_be_told(principal: Principal, decided: Candidate) -> bool:
+    return set(decided.audience_ids) <= principal.audience_ids or is_proposer(principal, decided)
 
 
 def _repeats(resolved: Resolved, decided: Candidate) -> bool:
-    """Whether a proposal says what was decided before, and the decision stands.
+    """Whether a proposal says what was decided before.
 
     An origin's reports on one memory share a fingerprint: only a dismissed one that says the same is repeated, while
     one that was upheld has had its effect.
     """
-    if decided.status == CandidateStatus.WITHDRAWN and (_was_approved(decided) or not _rejections_in_a_row(decided)):
-        return False  # a reviewer had taken the decision back before its proposer took back the proposal
     if resolved.corrects is None:
         return True
     said = (decided.correction_kind, decided.correction_reason, decided.has_replacement, decided.content)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from apps.accounts.models import Audience
+from apps.candidates import revisions
 from apps.candidates.models import Candidate
 from apps.candidates.revisions import Revision, candidate_revise
 from apps.core.errors import UnknownKeys
@@ -13,7 +14,7 @@ from apps.scopes.models import Repository
 from apps.sources.models import Source
 from apps.taxonomy.models import MemoryType
 from tests.conftest import issue
-from tests.ledger import a_body, approve, fresh, of_person, of_token, propose, reject, remember, report
+from tests.ledger import a_body, a_source, approve, fresh, of_person, of_token, propose, reject, remember, report
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("pool")]
 
@@ -215,6 +216,34 @@ def test_a_restricted_source_restricts_the_revision(workspace, agent, candidate)
     revise(agent, candidate, sources=[{"kind": "chat", "reference": "#board/1"}])
 
     assert fresh(candidate).audience_ids == [board.pk]
+
+
+def test_a_revision_brings_no_more_sources_than_a_candidate_has_room_for(agent, candidate, monkeypatch):
+    monkeypatch.setattr(revisions, "MAX_EVIDENCE", 3)
+    sources = [{"kind": "chat", "reference": f"#deploy/{at}"} for at in range(3)]
+
+    refused = revise(agent, candidate, sources=sources)
+
+    assert refused.status_code == 422
+    assert "at most 3 sources" in refused.json()["detail"]
+    assert revise(agent, candidate, sources=sources[:2]).status_code == 200
+
+
+def test_a_decision_about_what_one_may_not_see_is_not_told_to_a_reviser_either(workspace, agent, candidate, dave):
+    board = Audience.objects.create(workspace=workspace, name="board")
+    board.members.add(dave)
+    Source.objects.create(workspace=workspace, kind="chat", reference="#board/1", audience=board)
+    hidden = propose(
+        of_token(issue(workspace, "board robot", "agent").token),
+        "We will acquire Initech.",
+        sources=(a_source("#board/1", kind="chat"),),
+    )
+    reject(of_person(dave), hidden, "The board voted against it.")
+
+    response = revise(agent, candidate, content="We will acquire Initech.")
+
+    assert response.status_code == 200
+    assert str(hidden.pk) not in response.content.decode()
 
 
 def test_a_revised_text_is_flagged_anew(agent, candidate):
