@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import environ
+from gunicorn.http import message
 
 # Started by its script and not by `python -m`, gunicorn does not look here before it has read this file.
 _root = Path(__file__).resolve().parent
@@ -39,8 +40,9 @@ timeout = 60
 graceful_timeout = 8
 keepalive = 5
 # A question of 8,000 characters is up to 96,000 bytes of a request line once it is percent-encoded, and between
-# 8,190 and no limit at all gunicorn offers nothing. How long a question may be is for the search to say.
-limit_request_line = 0
+# 8,190 and no limit at all gunicorn offers nothing. Its upper bound is raised, not lifted.
+message.MAX_REQUEST_LINE = 128 * 1024
+limit_request_line = message.MAX_REQUEST_LINE - 1
 loglevel = "warning"
 # It would write into the home directory of whoever runs this.
 control_socket_disable = True

@@ -101,7 +101,7 @@ class _Claim:
     def __init__(self, principal: Principal, key: str, request: Request) -> None:
         self.workspace = principal.workspace
         self.principal = principal.key
-        self.key = key
+        self.key = _hash(key)  # a client's own words, and nobody needs to read them again
         self.request = _fitting(f"{request.method} {request.get_full_path()}")
         self.body_hash = _hash(json.dumps(request.data, sort_keys=True, separators=(",", ":")))
 

@@ -38,6 +38,7 @@ from apps.memories.lifecycle import (
     memory_revive,
     memory_write,
     pool_needed,
+    statement_lock,
 )
 from apps.memories.lifecycle import require_transition as require_memory_transition
 from apps.memories.models import IN_FORCE, Action, Memory, MemoryStatus, SubjectKind, Supersession, Verdict
@@ -169,6 +170,7 @@ def _approve_locked(
 
 
 def _require_news(principal: Principal, statement: Statement) -> None:
+    statement_lock(principal.workspace.pk, statement.fingerprint)
     twin = (
         Memory.objects.of(principal.workspace)
         .visible_to(principal.audience_ids)
@@ -398,6 +400,7 @@ def _require_no_second_head(memory: Memory) -> None:
     """A memory that has come back may not say what another one in force says to the same people."""
     if memory.status not in IN_FORCE:
         return
+    statement_lock(memory.workspace_id, memory.fingerprint)
     twin = (
         Memory.objects.filter(workspace=memory.workspace_id, fingerprint=memory.fingerprint, status__in=IN_FORCE)
         .filter(audience_ids=memory.audience_ids)

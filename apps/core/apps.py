@@ -15,6 +15,7 @@ class CoreConfig(AppConfig):
         request_finished.connect(_forget_request_id, dispatch_uid="core.request_id")
         post_migrate.connect(_create_cache_table, sender=self, dispatch_uid="core.cache_table")
         post_migrate.connect(_ensure_schedules, sender=self, dispatch_uid="core.schedules")
+        post_migrate.connect(_harden_triggers, sender=self, dispatch_uid="core.triggers")
 
 
 def _create_cache_table(*, using: str, **kwargs: Any) -> None:
@@ -28,6 +29,12 @@ def _ensure_schedules(**kwargs: Any) -> None:
     from apps.core.schedules import schedules_ensure
 
     schedules_ensure()
+
+
+def _harden_triggers(**kwargs: Any) -> None:
+    from apps.core.hardening import triggers_harden
+
+    triggers_harden()
 
 
 def _forget_request_id(**kwargs: Any) -> None:

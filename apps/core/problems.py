@@ -54,6 +54,7 @@ from apps.core.errors import (
     TooMany,
     Unavailable,
 )
+from apps.core.screening.secrets import find_secrets, mask
 
 logger = logging.getLogger("firm_memory.problems")
 
@@ -226,8 +227,18 @@ def problem(error: DomainError, *, instance: str = "") -> dict[str, Any]:
         "instance": instance,
         "request_id": request_id.current.get(),
     }
-    encodable: dict[str, Any] = _encodable(body)
+    encodable: dict[str, Any] = _masked(_encodable(body))
     return encodable
+
+
+def _masked(value: Any) -> Any:
+    """A refusal names what came, and what came may be a secret in the place of a name."""
+    if isinstance(value, str):
+        findings = find_secrets(value)
+        return mask(value, findings) if findings else value
+    if isinstance(value, dict):
+        return {_masked(name): _masked(inner) for name, inner in value.items()}
+    return [_masked(inner) for inner in value] if isinstance(value, list) else value
 
 
 def problem_headers(error: DomainError) -> dict[str, str]:

@@ -58,6 +58,14 @@ def require_transition(memory: Memory, action: Action) -> None:
         )
 
 
+def statement_lock(workspace_id: int, fingerprint: str) -> None:
+    """Until the transaction ends, nobody else brings the same statement into force; the second sees the first."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_advisory_xact_lock(hashtextextended(%s, %s))", [f"statement {fingerprint}", workspace_id]
+        )
+
+
 def memory_write(statement: Statement, *, verdict: Verdict, prepared: Prepared, at: datetime) -> Memory:
     """Write an approved statement to ledger and pool. Runs inside the transaction of its approval."""
     return memories_write([(statement, verdict, prepared)], workspace_id=verdict.workspace_id, at=at)[0]

@@ -11,6 +11,7 @@ from apps.accounts.models import Role
 from apps.accounts.principal import Principal
 from apps.core.clock import now
 from apps.core.errors import Forbidden, Unavailable
+from apps.core.screening import find_secrets, mask
 from apps.core.time_limits import is_timeout, reading_within
 from apps.memories.models import Memory, Tier
 from apps.memories.selectors import domains_of, memories_shown
@@ -151,7 +152,7 @@ def _describe_scope(run: Search, scope: SearchScope) -> None:
             return
         stage.detail = f"The firm, {len(scope.domain_ids)} domains and {len(scope.repo_ids)} repositories."
         if scope.unknown:
-            listed = ", ".join(f"“{name[:80]}”" for name in scope.unknown)
+            listed = ", ".join(f"“{mask(name[:80], find_secrets(name[:80]))}”" for name in scope.unknown)
             run.notes.append(f"Not known here: {listed}. Nothing was searched for under that name.")
 
 

@@ -124,7 +124,7 @@ class Importer:
         self.report.counts["imported"] += len(records)
         for record in records:
             for note in record.notes:
-                self.report.remark("changed on the way in", f"{record.reference}: {note}.")
+                self.report.remark("changed on the way in", f"{record.reference}: {note.rstrip('.')}.")
             if record.held_from is None:
                 self.report.counts["without a date"] += 1
 

@@ -33,6 +33,7 @@ _SURROGATE_PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _TERMINAL_SEQUENCE: Final = re.compile("\x1b(?:\\[[0-?]{0,32}[ -/]{0,8}[@-~]|\\][^\x07\x1b]{0,512}(?:\x07|\x1b\\\\))")
 _CONTROL: Final = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f]")
+_RAISED: Final = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻₀₁₂₃₄₅₆₇₈₉₊₋]+")
 _LINE_BREAK: Final = re.compile("[\n\r\u2028\u2029]")
 
 
@@ -111,7 +112,7 @@ def normalise_for_fingerprint(value: str) -> str:
 
     Words of scripts without spaces are left as they are, so 支払い and 決済 stay two texts.
     """
-    text = folding.HIDDEN_RUN.sub("", value)
+    text = _RAISED.sub(lambda run: f"^{run[0]}", folding.HIDDEN_RUN.sub("", value))  # 10⁶ is not 106
     for _ in range(2):  # Unicode's caseless compatibility match: folding can undo a normal form, and once only
         text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKD", text).casefold())
     text = " ".join(text.split())

@@ -46,8 +46,11 @@ class StockMem0:
         self.store: Any = self.memory.vector_store
 
     def close(self) -> None:
+        """Leaves nothing behind: the table would take as much room as the pool."""
         self.store.connection_pool.close()
         self.memory.db.close()
+        with connection.cursor() as cursor:
+            cursor.execute(f"DROP TABLE IF EXISTS {TABLE}")
 
     def fill(self, admitted: Mapping[str, list[UUID]]) -> None:
         """Make mem0's table anew from our pool, with mem0's own statements; its index comes after the rows.

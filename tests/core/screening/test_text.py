@@ -190,3 +190,8 @@ def test_different_fingerprints(one: str, other: str) -> None:
 
 def test_punctuation_alone_is_still_something() -> None:
     assert normalise_for_fingerprint("…") == "..."
+
+
+@pytest.mark.parametrize(("one", "other"), [("10⁶ rows", "106 rows"), ("2⁵", "25"), ("H₂O", "H2O"), ("10⁻³", "10-3")])
+def test_raised_and_lowered_digits_are_not_the_digits(one: str, other: str) -> None:
+    assert normalise_for_fingerprint(one) != normalise_for_fingerprint(other)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from apps.approvals.services import candidate_approve
 from apps.candidates.models import Candidate
 from apps.candidates.proposal import Proposal, ScopeInput
 from apps.candidates.services import candidate_propose
+from apps.core.screening import screen
 from apps.evals.benchmarks import dataset, server
 from apps.evals.benchmarks.dataset import agent_secret
 from apps.evals.benchmarks.embedder import RecordedEmbedder
@@ -47,7 +48,7 @@ def approve(bench: Bench) -> Result:
         workspace, reviewer = dataset.workspace_with_reviewer()
         bot = principal_for_token(agent_secret(workspace, "bench-bot", TokenKind.BOT), "rest")
         secret = agent_secret(workspace, "bench-reviewer", TokenKind.REVIEWER)
-        statements = iter(bench.corpus.statements)
+        statements = iter(proposable(bench.corpus.statements))
         for queue in QUICK_QUEUES if bench.quick else QUEUES:
             bench.say(f"Proposing until {queue:,} candidates are open.")
             _fill(bot, statements, queue + 2 * APPROVALS)
@@ -73,6 +74,15 @@ def approve(bench: Bench) -> Result:
             "and shows the memory that came of it."
         ],
     )
+
+
+def proposable(statements: Sequence[str]) -> list[str]:
+    """Without those that screening refuses: real text has addresses and code in it."""
+    return [statement for statement in statements if not _is_refused(statement)]
+
+
+def _is_refused(statement: str) -> bool:
+    return bool(screen({"content": statement}).refusals)
 
 
 def _fill(bot: Principal, statements: Iterator[str], wanted: int) -> None:
@@ -131,7 +141,9 @@ def propose(bench: Bench) -> Result:
         workspace, _ = dataset.workspace_with_reviewer()
         secret = agent_secret(workspace, "bench-bot", TokenKind.BOT)
         with web(url, folder=bench.folder) as running:
-            load = _Proposals(running, secret, bench.corpus.statements, SECONDS / 4 if bench.quick else SECONDS)
+            load = _Proposals(
+                running, secret, proposable(bench.corpus.statements), SECONDS / 4 if bench.quick else SECONDS
+            )
             load.run()
         rates.append(load.rate)
         table.add("empty", f"{load.rate:.0f}", *load.milliseconds(), len(load.errors))
