@@ -222,14 +222,14 @@ FILL = """
 INSERT INTO fm_pool_g905 (id, vector, payload)
 SELECT memory_id, vector, jsonb_build_object(
     'data', 'filled', 'memory_id', memory_id, 'passage', 0, 'workspace', 1, 'tier', 'durable',
-    'status', 'active', 'type', CASE WHEN number %% 250 = 0 THEN 'ownership' ELSE 'bug_fixes' END,
+    'status', 'active', 'type', CASE WHEN number %% 1250 = 0 THEN 'ownership' ELSE 'bug_fixes' END,
     'firm', number %% 50 = 0, 'domain_ids', jsonb_build_array(number %% 40),
     'repo_ids', jsonb_build_array(number %% 60), 'audience_ids', '[]'::jsonb, 'recorded_at', 0)
 FROM (
     SELECT number, md5('memory ' || number)::uuid AS memory_id,
         (SELECT array_agg(hashfloat8(number * 1000.0 + each) / 2147483648.0)::vector
          FROM generate_series(1, 16) AS each) AS vector
-    FROM generate_series(1, 3000) AS number
+    FROM generate_series(1, 15000) AS number
 ) AS made
 """
 
