@@ -243,9 +243,10 @@ class Memory(models.Model):
             ),
         ]
         indexes = [
-            GinIndex(fields=["search_vector"], name="memory_text"),
-            GinIndex(fields=["domain_ids"], name="memory_domains"),
-            GinIndex(fields=["repo_ids"], name="memory_repos"),
+            # Without a list of what is still to be put in order, which every search would have to read through.
+            GinIndex(fields=["search_vector"], name="memory_text", fastupdate=False),
+            GinIndex(fields=["domain_ids"], name="memory_domains", fastupdate=False),
+            GinIndex(fields=["repo_ids"], name="memory_repos", fastupdate=False),
             models.Index(fields=["workspace", "status", "-number"], name="memory_newest"),
             models.Index(fields=["workspace", "fingerprint"], name="memory_fingerprint"),
             models.Index(fields=["workspace"], condition=Q(firm=True), name="memory_firm"),

@@ -651,15 +651,15 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="memory",
-            index=django.contrib.postgres.indexes.GinIndex(fields=["search_vector"], name="memory_text"),
+            index=django.contrib.postgres.indexes.GinIndex(fastupdate=False, fields=["search_vector"], name="memory_text"),
         ),
         migrations.AddIndex(
             model_name="memory",
-            index=django.contrib.postgres.indexes.GinIndex(fields=["domain_ids"], name="memory_domains"),
+            index=django.contrib.postgres.indexes.GinIndex(fastupdate=False, fields=["domain_ids"], name="memory_domains"),
         ),
         migrations.AddIndex(
             model_name="memory",
-            index=django.contrib.postgres.indexes.GinIndex(fields=["repo_ids"], name="memory_repos"),
+            index=django.contrib.postgres.indexes.GinIndex(fastupdate=False, fields=["repo_ids"], name="memory_repos"),
         ),
         migrations.AddIndex(
             model_name="memory",
