@@ -34,7 +34,8 @@ def refuse(principal: Principal, refusal: DomainError, *, to: str, subject_kind:
 
 def second_person(principal: Principal, candidate: Candidate) -> bool:
     """Whether somebody other than a proposer decides. Raises ``Forbidden`` where the workspace demands it."""
-    if not is_proposer(principal, candidate):
+    known: bool | None = getattr(candidate, "is_own", None)  # what ``candidate_for`` found on the way
+    if not (is_proposer(principal, candidate) if known is None else known):
         return True
     if principal.workspace.second_person:
         raise Forbidden(

@@ -37,8 +37,8 @@ from apps.memories.lifecycle import (
     memory_end,
     memory_revive,
     memory_write,
+    numbers_take,
     pool_needed,
-    statement_lock,
 )
 from apps.memories.lifecycle import require_transition as require_memory_transition
 from apps.memories.models import IN_FORCE, Action, Memory, MemoryStatus, SubjectKind, Supersession, Verdict
@@ -142,7 +142,10 @@ def _approve_locked(
     at = now()
     targets = lock_targets(principal, candidate, amendment)
     statement = build_statement(principal, candidate, amendment) if candidate.brings_memory else None
+    number = 0
     if statement is not None:
+        # The number first: it holds back every other approval here, so that no twin comes into force meanwhile.
+        number = numbers_take(principal.workspace.pk, 1)
         _require_news(principal, statement)
     before, after = changes(candidate, statement, targets) if statement else ({}, {})
     verdict = candidate_apply(
@@ -160,7 +163,7 @@ def _approve_locked(
         if targets and statement.valid_from is None:
             # It holds from the moment it replaces something, or both would be true of the time before.
             statement = replace(statement, valid_from=at)
-        memory = memory_write(statement, verdict=verdict, prepared=prepared, at=at)
+        memory = memory_write(statement, verdict=verdict, prepared=prepared, number=number, at=at)
         _replace(principal, memory, targets, verdict, at=at)
     else:
         memory = targets[0]
@@ -170,7 +173,6 @@ def _approve_locked(
 
 
 def _require_news(principal: Principal, statement: Statement) -> None:
-    statement_lock(principal.workspace.pk, statement.fingerprint)
     twin = (
         Memory.objects.of(principal.workspace)
         .visible_to(principal.audience_ids)
@@ -400,7 +402,7 @@ def _require_no_second_head(memory: Memory) -> None:
     """A memory that has come back may not say what another one in force says to the same people."""
     if memory.status not in IN_FORCE:
         return
-    statement_lock(memory.workspace_id, memory.fingerprint)
+    numbers_take(memory.workspace_id, 0)
     twin = (
         Memory.objects.filter(workspace=memory.workspace_id, fingerprint=memory.fingerprint, status__in=IN_FORCE)
         .filter(audience_ids=memory.audience_ids)

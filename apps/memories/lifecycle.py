@@ -58,26 +58,18 @@ def require_transition(memory: Memory, action: Action) -> None:
         )
 
 
-def statement_lock(workspace_id: int, fingerprint: str) -> None:
-    """Until the transaction ends, nobody else brings the same statement into force; the second sees the first."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_advisory_xact_lock(hashtextextended(%s, %s))", [f"statement {fingerprint}", workspace_id]
-        )
-
-
-def memory_write(statement: Statement, *, verdict: Verdict, prepared: Prepared, at: datetime) -> Memory:
-    """Write an approved statement to ledger and pool. Runs inside the transaction of its approval."""
-    return memories_write([(statement, verdict, prepared)], workspace_id=verdict.workspace_id, at=at)[0]
+def memory_write(statement: Statement, *, verdict: Verdict, prepared: Prepared, number: int, at: datetime) -> Memory:
+    """Write an approved statement to ledger and pool, under a number taken in this transaction."""
+    approved = [(statement, verdict, prepared)]
+    return memories_write(approved, workspace_id=verdict.workspace_id, first_number=number, at=at)[0]
 
 
 def memories_write(
-    approved: Sequence[tuple[Statement, Verdict, Prepared]], *, workspace_id: int, at: datetime
+    approved: Sequence[tuple[Statement, Verdict, Prepared]], *, workspace_id: int, first_number: int, at: datetime
 ) -> list[Memory]:
     """Write approved statements of one workspace; the number of queries does not grow with theirs."""
-    first = _next_numbers(workspace_id, len(approved))
     memories = [
-        _build(statement, verdict, number=first + position, at=at)
+        _build(statement, verdict, number=first_number + position, at=at)
         for position, (statement, verdict, _) in enumerate(approved)
     ]
     Memory.objects.bulk_create(memories)
@@ -111,8 +103,12 @@ def _build(statement: Statement, verdict: Verdict, *, number: int, at: datetime)
     )
 
 
-def _next_numbers(workspace_id: int, count: int) -> int:
-    """The first of ``count`` numbers; they follow each other without gaps, for the counter rolls back with us."""
+def numbers_take(workspace_id: int, count: int) -> int:
+    """The first of ``count`` numbers; they follow each other without gaps, for the counter rolls back with us.
+
+    From here to the end of the transaction nothing else comes into force in the workspace: whoever looks whether a
+    statement is known already takes its number first.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
             f"INSERT INTO {MemoryCounter._meta.db_table} AS counter (workspace_id, last) VALUES (%s, %s) "

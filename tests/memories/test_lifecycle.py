@@ -64,7 +64,7 @@ def test_the_earliest_successor_ends_a_memory_and_when_that_became_known_is_kept
 @pytest.mark.django_db
 @pytest.mark.usefixtures("pool")
 def test_nothing_to_write_is_nothing_written(workspace):
-    assert memories_write([], workspace_id=workspace.pk, at=NOW) == []
+    assert memories_write([], workspace_id=workspace.pk, first_number=1, at=NOW) == []
 
 
 # --- fingerprints -------------------------------------------------------------------------------------------

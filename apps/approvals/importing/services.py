@@ -23,7 +23,7 @@ from apps.core.clock import now
 from apps.core.errors import Invalid
 from apps.core.screening.text import normalise_for_fingerprint
 from apps.memories.fingerprints import fingerprint
-from apps.memories.lifecycle import Statement, memories_refresh, memories_write
+from apps.memories.lifecycle import Statement, memories_refresh, memories_write, numbers_take
 from apps.memories.models import Action, EdgeKind, Memory, MemoryEvidence, SubjectKind, Supersession, Verdict
 from apps.memories.providers.base import Prepared
 from apps.memories.providers.registry import get_provider
@@ -109,6 +109,7 @@ class Importer:
                 for (candidate, source), verdict, (_, prepared) in zip(evidence, verdicts, rows, strict=True)
             ],
             workspace_id=self.workspace.pk,
+            first_number=numbers_take(self.workspace.pk, len(rows)),
             at=at,
         )
         self._account(records)
