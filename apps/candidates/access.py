@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 from apps.accounts.principal import Principal
 from apps.candidates.models import Candidate, CandidateQuerySet, Proposer
@@ -39,8 +39,13 @@ def _proposed_by(principal: Principal) -> Q:
 
 
 def candidate_for(principal: Principal, candidate_id: UUID, *, lock: bool = False) -> Candidate:
-    """Raises ``NotFound`` alike for what does not exist, belongs to another workspace, or may not be seen."""
-    rows = candidates_visible(principal).filter(pk=candidate_id)
+    """Raises ``NotFound`` alike for what does not exist, belongs to another workspace, or may not be seen.
+
+    ``is_own`` of what it answers says whether this principal proposed it. Whoever joins while the lock is waited for
+    raises the version, and the decision is stale.
+    """
+    mine = Proposer.objects.filter(_proposed_by(principal), candidate=OuterRef("pk"))
+    rows = candidates_visible(principal).filter(pk=candidate_id).annotate(is_own=Exists(mine))
     if lock:
         rows = rows.select_for_update(of=("self",))
     candidate: Candidate | None = rows.select_related("type__category", "corrects").first()

@@ -308,6 +308,20 @@ def test_two_do_not_replace_one_at_once(proposer, reviewer, other, pool):
         assert refused.extra["successor"]["id"] == str(edge.new_id)
 
 
+def test_two_that_are_amended_to_say_the_same_make_one_memory(proposer, reviewer, other):
+    for round_ in range(5):
+        first, second = propose(proposer), propose(proposer)
+        text = f"Both say this in round {round_}."
+
+        results = at_once(
+            partial(approve, reviewer, first, content=text), partial(approve, other, second, content=text.upper())
+        )
+
+        assert kinds(results) == ["Conflict", "done"], results
+        assert next(result for result in results if isinstance(result, Conflict)).code == "already_known"
+    assert Memory.objects.count() == 5
+
+
 def test_merges_that_share_targets_do_not_lock_each_other_out(proposer, reviewer, other):
     for _ in range(5):
         olds = [remember(proposer, reviewer) for _ in range(4)]
