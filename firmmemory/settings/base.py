@@ -274,7 +274,7 @@ LOGGING = {
             "filters": ["request_id", "database_down"],
         },
     },
-    "root": {"handlers": ["stderr"], "level": env.str("FIRM_MEMORY_LOG_LEVEL", default="INFO")},
+    "root": {"handlers": ["stderr"], "level": env.str("FIRM_MEMORY_LOG_LEVEL", default="INFO").upper()},
     "loggers": {
         "django": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
         # It has a line for every task; what a task has to say it logs itself.
