@@ -15,12 +15,16 @@ from apps.core.clock import now
 from apps.memories.models import Corpus, Memory
 from apps.retrieval import scope_sizes
 from apps.retrieval.filters import Admission
+from apps.retrieval.request import SearchRequest
+from apps.retrieval.services import search
 from apps.retrieval.stages import text, visibility
 from apps.retrieval.stages.text import Way
 from apps.retrieval.tasks import lexemes_count
 from apps.retrieval.terms import rarest_terms
+from apps.scopes.models import Domain, Repository
 from apps.scopes.selectors import SearchScope
 from apps.taxonomy.models import MemoryType
+from tests import ledger
 
 pytestmark = pytest.mark.django_db
 
@@ -147,6 +151,34 @@ def test_what_the_ledger_lets_through_is_looked_up_by_its_keys(filled):
     (lines,) = found.values()
     assert "memories_memory_pkey" in lines
     assert "Seq Scan on memories_" not in lines
+
+
+POOL = """
+INSERT INTO fm_pool_g1 (id, vector, payload)
+SELECT id, array_fill(1, ARRAY[384])::vector, jsonb_build_object(
+    'data', content, 'memory_id', id, 'passage', 0, 'workspace', workspace_id, 'tier', tier, 'status', status,
+    'type', 'tooling_setup', 'firm', firm, 'domain_ids', to_jsonb(domain_ids), 'repo_ids', to_jsonb(repo_ids),
+    'audience_ids', '[]'::jsonb, 'recorded_at', extract(epoch FROM recorded_at))
+FROM memories_memory
+"""
+
+
+def test_a_whole_search_reads_no_large_table_from_end_to_end(filled, carol):
+    Domain.objects.bulk_create(Domain(pk=number, workspace=filled, slug=f"d{number}") for number in range(40))
+    Repository.objects.bulk_create(Repository(pk=number, workspace=filled, slug=f"r{number}") for number in range(60))
+    with connection.cursor() as cursor:
+        cursor.execute("DROP INDEX fm_pool_g1_hnsw")  # of no use to this test, and slow to fill
+        cursor.execute(POOL)
+        cursor.execute("ANALYZE fm_pool_g1")
+    request = SearchRequest(q="why is it rare and usual and common", recipe="text", limit=10)
+    answers = []
+    found = plans(lambda: answers.append(search(principal=ledger.of_person(carol), request=request)))
+    assert len(answers[0].results) == 10
+    assert answers[0].degraded is False
+    assert len(found) > 8
+    for statement, lines in found.items():
+        for table in ("memories_memory ", "memories_lexeme", "fm_pool_g1"):
+            assert f"Seq Scan on {table}" not in lines, statement
 
 
 def test_no_setting_outlives_a_transaction(filled):
