@@ -68,8 +68,8 @@ def test_the_indexes_that_searches_rely_on():
     # A predicate on the status would leave questions about the past without an index.
     assert "status" not in hnsw
     assert hnsw.endswith("WHERE (tier = ANY (ARRAY['durable'::text, 'index'::text]))")
-    assert found["fm_pool_g901_domains"].endswith("USING gin (domain_ids)")
-    assert found["fm_pool_g901_repos"].endswith("USING gin (repo_ids)")
+    assert found["fm_pool_g901_domains"].endswith("USING gin (domain_ids) WITH (fastupdate=off)")
+    assert found["fm_pool_g901_repos"].endswith("USING gin (repo_ids) WITH (fastupdate=off)")
     assert found["fm_pool_g901_workspace"].endswith("USING btree (workspace)")
     assert found["fm_pool_g901_firm"].endswith("USING btree (workspace) WHERE firm")
     assert "UNIQUE" in found["fm_pool_g901_passage_once"]
