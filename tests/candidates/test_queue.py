@@ -140,7 +140,7 @@ def some(proposer, botty, bob, alice):
     """By name: what the filters tell apart."""
     reviewer = of_person(alice)
     found = {
-        "plain": propose(proposer, "Invoices are numbered without gaps."),
+        "plain": propose(proposer, "Zinnias are watered without gaps."),
         "other type": propose(proposer, type="ownership"),
         "other repo": propose(proposer, scope=a_scope("acme/shop", domains=("checkout",))),
         "by bot": propose(of_token(botty.token)),
@@ -172,9 +172,9 @@ def some(proposer, botty, bob, alice):
         ("status=rejected", {"rejected"}),
         ("status=approved", set()),
         ("flag=instructions-to-reader", {"flagged"}),
-        ("q=invoices+gaps", {"plain"}),
-        ("q=gaps+INVOICES", {"plain"}),
-        ("q=invoices+zebras", set()),
+        ("q=zinnias+gaps", {"plain"}),
+        ("q=gaps+ZINNIAS", {"plain"}),
+        ("q=zinnias+zebras", set()),
         ("confidence=0.9&origin=agent&type=tooling_setup&repo=acme/pay", {"plain", "flagged", "sure"}),
         ("age=1", set()),
     ],

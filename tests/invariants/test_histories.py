@@ -274,6 +274,7 @@ def test_the_ledger_keeps_its_rules_in_every_history(principal, alice, carol, ro
             deadline=timedelta(seconds=20),
             suppress_health_check=list(HealthCheck),
             database=None,
+            derandomize=True,
         ),
     )
 
