@@ -118,6 +118,15 @@ def test_a_narrow_scope_leads_to_its_documents_and_common_words_are_not_looked_u
     assert "Seq Scan on memories_" not in lines
 
 
+def test_words_in_every_document_do_not_make_it_read_the_table(filled, monkeypatch):
+    """Left to itself the planner would, since it takes a comparison of words for no more work than one of numbers."""
+    monkeypatch.setattr(text, "LEAST_MATCHES", 10**9)
+    found = plans(lambda: text.bm25(admission(filled), "statement common usual", limit=10))
+    lines = the_plan_of(found, "preselected")
+    assert "Bitmap Index Scan on memory_text" in lines
+    assert "Seq Scan on memories_" not in lines
+
+
 def test_counting_a_scope_reads_its_indexes(filled):
     found = plans(lambda: text.bm25(admission(filled, NARROW), "statement common usual padding", limit=10))
     lines = the_plan_of(found, "count(*)")
