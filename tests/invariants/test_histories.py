@@ -72,8 +72,8 @@ def histories(cast: dict[str, Any], pool: Any) -> type[RuleBasedStateMachine]:
                 rows = rows.filter(status__in=OPEN)
             return rows[place % rows.count()]
 
-        def memory(self, place: int) -> Memory:
-            rows = Memory.objects.order_by("number")
+        def memory(self, place: int, **wanted: str) -> Memory:
+            rows = Memory.objects.filter(**wanted).order_by("number")
             return rows[place % rows.count()]
 
         # --- what is done ---------------------------------------------------------------------------------------
@@ -168,7 +168,9 @@ def histories(cast: dict[str, Any], pool: Any) -> type[RuleBasedStateMachine]:
         def restore(self, place):
             self.attempt(
                 "restore",
-                lambda: memory_restore(principal=cast["carol"], reference=self.memory(place).pk, reason="Not moot."),
+                lambda: memory_restore(
+                    principal=cast["carol"], reference=self.memory(place, status="retired").pk, reason="Not moot."
+                ),
             )
 
         @rule()
