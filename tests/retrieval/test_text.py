@@ -142,10 +142,10 @@ FEW, MANY, MOST = Term("rare", 40), Term("usual", 4_000), Term("common", 60_000)
 @pytest.mark.parametrize(
     ("terms", "size", "way"),
     [
-        ([FEW, MANY], 10_001, Way((FEW, MANY))),  # few documents match: no need to know the scope
+        ([FEW, MANY], 20_001, Way((FEW, MANY))),  # few documents match: no need to know the scope
         ([FEW, MANY, MOST], 9_000, Way()),  # the scope holds fewer than the words match
-        ([FEW, MANY, MOST], 10_001, Way((FEW, MANY))),  # both are large: only the rarest words
-        ([MOST], 10_001, Way((MOST,))),  # one word at least
+        ([FEW, MANY, MOST], 20_001, Way((FEW, MANY))),  # both are large: only the rarest words
+        ([MOST], 20_001, Way((MOST,))),  # one word at least
         ([MANY, Term("usual too", 4_500)], 9_000, Way((MANY, Term("usual too", 4_500)))),
     ],
 )

@@ -49,8 +49,8 @@ PRESELECTED: Final = 200
 SECONDS: Final = 1.0
 LEAST_MATCHES: Final = 5_000
 MATCH_SHARE: Final = 0.2
-MAX_MATCHES: Final = 10_000
-MAX_READ: Final = 10_000  # a scope of more documents is not read whole
+MAX_MATCHES: Final = 20_000
+MAX_READ: Final = 20_000  # a scope of more documents is not read whole
 K1: Final = 1.2
 B: Final = 0.75
 
