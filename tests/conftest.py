@@ -169,6 +169,18 @@ def pool(embedder: HashingEmbedder) -> Iterator[Mem0Provider]:
         yield provider
 
 
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """Threads and processes that tests gave up on may still be connected, and then the database cannot be dropped."""
+    yield
+    with django_db_blocker.unblock(), connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+    connection.close()
+
+
 @pytest.fixture(autouse=True)
 def _empty_pool_after_flush(request: pytest.FixtureRequest, django_db_blocker: Any) -> Iterator[None]:
     """What a transactional test commits is flushed table by table, and the pool's tables belong to no model."""

@@ -101,7 +101,8 @@ def the_plan_of(found: dict[str, str], part: str) -> str:
 
 
 @pytest.mark.parametrize("about", [{}, {"as_of": "then"}])
-def test_rare_words_lead_to_their_documents_through_the_index_over_words(filled, about):
+def test_rare_words_lead_to_their_documents_through_the_index_over_words(filled, about, monkeypatch):
+    monkeypatch.setattr(text, "MAX_READ", ROWS - 1)  # so that the scope is too large to be read whole
     asked = admission(filled, **{name: now() for name in about})
     found = plans(lambda: text.bm25(asked, "why is it rare and common", limit=10))
     lines = the_plan_of(found, "preselected")

@@ -65,7 +65,11 @@ def approve(bench: Bench) -> Result:
                 "statements of an approval", MOST_STATEMENTS, max(services), shown=_range(services), unit=""
             ),
             Promise.at_most(
-                "difference between the queues", 0, max(services) - min(services), shown=_range(services), unit=""
+                "difference between the queues",
+                0,
+                max(services) - min(services),
+                shown=str(max(services) - min(services)),
+                unit="",
             ),
         ],
         notes=[
