@@ -20,7 +20,7 @@ from apps.candidates.models import CandidateStatus, CorrectionKind
 from apps.candidates.opened import opened_record
 from apps.candidates.proposal import MAX_SUPERSEDES, Proposal, ScopeInput
 from apps.candidates.revisions import Revision, candidate_revise, candidate_withdraw
-from apps.candidates.selectors import QueueFilter, candidates_shown, queue
+from apps.candidates.selectors import QueueFilter, candidates_shown, near_shown, queue
 from apps.candidates.services import Proposed, candidate_propose
 from apps.core.pagination import PageQuery, page_of
 from apps.core.serializers import Flag, Many, Moment, NoQuery, OneOf, Share, StrictSerializer, Text, Whole, utc_note
@@ -206,15 +206,14 @@ def scope_from(value: dict[str, Any]) -> ScopeInput:
 
 def proposed_shown(principal: Principal, proposed: Proposed) -> dict[str, Any]:
     """What a proposer is told, by whatever door it came."""
-    (shown,) = candidates_shown(principal, [proposed.candidate], with_verdicts=False)
-    duplicate = proposed.duplicate_of
+    candidate, duplicate = proposed.candidate, proposed.duplicate_of
     return {
-        "id": shown["id"],
+        "id": str(candidate.pk),
         "status": proposed.status,
         "reason": proposed.reason,
         "duplicate_of": {"what": duplicate.what, "id": str(duplicate.id)} if duplicate else None,
-        "near": shown["near"],
-        "version": shown["version"],
+        "near": near_shown(principal, [candidate])[candidate.pk],
+        "version": candidate.version,
     }
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from apps.candidates.models import ONCE_WHILE_OPEN
 from apps.core.problems import register_constraint
 
 
 def register() -> None:
     register_constraint(
-        "candidate_once_while_open",
+        ONCE_WHILE_OPEN,
         message="The same statement is waiting for review already.",
         code="duplicate",
     )

@@ -33,6 +33,7 @@ class CandidateStatus(models.TextChoices):
 
 
 OPEN = (CandidateStatus.PENDING, CandidateStatus.QUARANTINED)
+ONCE_WHILE_OPEN = "candidate_once_while_open"
 
 
 class CorrectionKind(models.TextChoices):
@@ -119,7 +120,7 @@ class Candidate(models.Model):
             models.UniqueConstraint(
                 fields=["workspace", "fingerprint"],
                 condition=Q(status__in=OPEN),
-                name="candidate_once_while_open",
+                name=ONCE_WHILE_OPEN,
             ),
             models.CheckConstraint(condition=Q(status__in=CandidateStatus.values), name="candidate_status_known"),
             models.CheckConstraint(condition=Q(tier__in=Tier.values), name="candidate_tier_known"),

@@ -22,6 +22,7 @@ MIN_SHARED_WORDS = 0.35  # Sørensen–Dice over stemmed words
 MIN_COSINE = 0.6
 _TERMS = 24
 _MATCHES = 2_000  # so many memories are compared, however many share a common word
+_NEWEST = 500  # so many open candidates are, since nobody counts their words
 _MAX_ACRONYMS = 50
 _PRESELECTED = 20
 _COMPARED_CHARACTERS = 4_000
@@ -128,20 +129,22 @@ def _acronyms(text: str) -> set[str]:
 
 
 _SHARED_WORDS = """
-WITH asked AS (SELECT tsvector_to_array(to_tsvector('pg_catalog.english', %(text)s)) AS words),
+WITH asked AS (SELECT tsvector_to_array(fm_search_document(%(text)s)) AS words),
 matched AS (
-    (SELECT 'memory' AS what, id, left(content, %(cut)s) AS content FROM memories_memory
+    (SELECT 'memory' AS what, id, left(content, %(cut)s) AS content, search_vector FROM memories_memory
      WHERE workspace_id = %(workspace)s AND status IN ('active', 'disputed') AND search_vector @@ %(query)s::tsquery
      ORDER BY ts_rank(search_vector, %(query)s::tsquery) DESC, id LIMIT %(limit)s)
     UNION ALL
-    (SELECT 'candidate', id, left(content, %(cut)s) FROM candidates_candidate
-     WHERE workspace_id = %(workspace)s AND status = ANY(%(open)s) AND id <> %(self)s
-       AND search_vector @@ %(query)s::tsquery
+    (SELECT 'candidate', newest.id, left(content, %(cut)s), search_vector
+     FROM unnest(%(open)s::text[]) AS wanted(status) CROSS JOIN LATERAL (
+         SELECT id, content, search_vector FROM candidates_candidate
+         WHERE workspace_id = %(workspace)s AND status = wanted.status AND id <> %(self)s
+           AND search_vector @@ %(query)s::tsquery
+         ORDER BY created_at DESC, id DESC LIMIT %(newest)s
+     ) AS newest
      ORDER BY ts_rank(search_vector, %(query)s::tsquery) DESC, id LIMIT %(limit)s)
 ),
-worded AS (
-    SELECT what, id, content, tsvector_to_array(to_tsvector('pg_catalog.english', content)) AS words FROM matched
-)
+worded AS (SELECT what, id, content, tsvector_to_array(search_vector) AS words FROM matched)
 SELECT what, id,
     2.0 * cardinality(ARRAY(SELECT unnest(worded.words) INTERSECT SELECT unnest(asked.words)))
         / greatest(cardinality(worded.words) + cardinality(asked.words), 1),
@@ -161,6 +164,7 @@ def _share_words(candidate: Candidate, query: str) -> list[tuple[str, UUID, floa
                 "query": query,
                 "open": list(OPEN),
                 "self": candidate.pk,
+                "newest": _NEWEST,
                 "limit": _PRESELECTED,
             },
         )

@@ -10,7 +10,7 @@ from uuid import UUID
 from apps.accounts.models import Workspace
 from apps.accounts.principal import Principal
 from apps.core.clock import now
-from apps.core.errors import FieldError, Forbidden, Invalid
+from apps.core.errors import Excluded, FieldError, Forbidden, Invalid
 from apps.core.screening import SOURCE_CODE, Flag, check_text, quotable, raise_if_refused
 from apps.memories.models import MAX_CONTENT, Memory, Tier
 from apps.memories.selectors import memories_by_reference
@@ -81,8 +81,12 @@ def screened(workspace: Workspace, fields: Mapping[str, str]) -> list[Flag]:
 
     Secrets are refused whatever the workspace says; the other exclusions are a curator's to switch off.
     """
-    slugs = Exclusion.objects.filter(workspace=workspace, is_active=True, slug=SOURCE_CODE)
-    return raise_if_refused(fields, exclusions=set(slugs.values_list("slug", flat=True)))
+    try:
+        return raise_if_refused(fields)
+    except Excluded:
+        # What is in force is asked only where something was found, which is seldom.
+        slugs = Exclusion.objects.filter(workspace=workspace, is_active=True, slug=SOURCE_CODE)
+        return raise_if_refused(fields, exclusions=set(slugs.values_list("slug", flat=True)))
 
 
 def texts_of(proposal: Proposal) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -124,7 +124,7 @@ def candidates_shown(
     ids = [row.pk for row in candidates]
     scopes = scopes_shown(candidates)
     sources = _sources(principal, ids)
-    near: dict[str, dict[str, Any]] = _near_contents(principal, candidates)
+    near = near_shown(principal, candidates)
     verdicts = _verdicts(principal, candidates) if with_verdicts else {}
     moved_on = targets_moved_on(principal, candidates)
     return [
@@ -138,7 +138,7 @@ def candidates_shown(
             "valid_from": row.valid_from.isoformat() if row.valid_from else None,
             "sources": sources[row.pk],
             "origin": origin_shown(row),
-            "near": [entry | near[entry["id"]] for entry in row.near if entry["id"] in near],
+            "near": near[row.pk],
             "supersedes": [str(pk) for pk in row.supersedes],
             "corrects": _correction(row),
             "flags": row.flags + moved_on.get(row.pk, []),
@@ -216,20 +216,33 @@ def _targets(candidate: Candidate) -> list[UUID]:
     return list(dict.fromkeys([*candidate.supersedes, *corrected]))
 
 
-def _near_contents(principal: Principal, candidates: Iterable[Candidate]) -> dict[str, dict[str, Any]]:
-    """What this reader may be told of what is near. Of others' proposals a proposer learns only that they exist."""
-    wanted = {entry["id"] for row in candidates for entry in row.near}
-    if not wanted:
+def near_shown(principal: Principal, candidates: Sequence[Candidate]) -> dict[UUID, list[dict[str, Any]]]:
+    """What each candidate is near to, as far as this reader may be told.
+
+    Of others' proposals a proposer learns only that they exist.
+    """
+    listed = [entry for row in candidates for entry in row.near]
+    found = _near_memories(principal, {entry["id"] for entry in listed if entry["what"] == "memory"})
+    found |= _near_candidates(principal, {entry["id"] for entry in listed if entry["what"] == "candidate"})
+    return {row.pk: [entry | found[entry["id"]] for entry in row.near if entry["id"] in found] for row in candidates}
+
+
+def _near_memories(principal: Principal, ids: set[str]) -> dict[str, dict[str, Any]]:
+    if not ids:
         return {}
-    found: dict[str, dict[str, Any]] = {}
-    for memory in memories_visible(principal).filter(pk__in=wanted):
-        found[str(memory.pk)] = _near_memory(memory)
-    rows = Candidate.objects.of(principal.workspace).visible_to(principal.audience_ids).filter(pk__in=wanted)
-    readable = set(rows.filter(pk__in=candidates_visible(principal).values("pk")).values_list("pk", flat=True))
-    for candidate in rows:
-        content = candidate.content if candidate.pk in readable else None
-        found[str(candidate.pk)] = {"content": content, "status": candidate.status}
-    return found
+    return {str(row.pk): _near_memory(row) for row in memories_visible(principal).filter(pk__in=ids)}
+
+
+def _near_candidates(principal: Principal, ids: set[str]) -> dict[str, dict[str, Any]]:
+    if not ids:
+        return {}
+    readable = candidates_visible(principal).filter(pk=OuterRef("pk"))
+    rows = Candidate.objects.of(principal.workspace).visible_to(principal.audience_ids).filter(pk__in=ids)
+    shown = rows.annotate(is_readable=Exists(readable)).values_list("pk", "content", "status", "is_readable")
+    return {
+        str(pk): {"content": content if is_readable else None, "status": status}
+        for pk, content, status, is_readable in shown
+    }
 
 
 def _near_memory(memory: Memory) -> dict[str, Any]:

@@ -9,14 +9,14 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import Exists, F, OuterRef, Q
 from django_q.tasks import async_task
 
 from apps.accounts.audit import audit_record
 from apps.accounts.principal import Principal
 from apps.candidates.access import is_proposer
-from apps.candidates.models import Candidate, CandidateEvidence, CandidateStatus, Proposer
+from apps.candidates.models import ONCE_WHILE_OPEN, Candidate, CandidateEvidence, CandidateStatus, Proposer
 from apps.candidates.near import near_by_text
 from apps.candidates.proposal import (
     Proposal,
@@ -33,6 +33,7 @@ from apps.candidates.proposal import (
 from apps.candidates.transitions import candidate_move
 from apps.core.clock import now
 from apps.core.errors import TooMany, Unavailable
+from apps.core.problems import constraint_of
 from apps.memories.fingerprints import fingerprint
 from apps.memories.models import Action, Memory, MemoryStatus, Verdict
 from apps.scopes.scope import ResolvedScope, Scope
@@ -137,17 +138,33 @@ def settle(principal: Principal, resolved: Resolved) -> Proposed:
     Another request may do the same at this moment: the unique index decides who inserts, the others look again.
     """
     for _ in range(_ATTEMPTS):
-        earlier = _earlier(principal, resolved)
-        if earlier is not None:
-            return _answer_earlier(principal, resolved, earlier)
-        known = _known_memory(principal, resolved)
-        if known is not None:
-            return known
+        answered = _answer_known(principal, resolved) if _is_known(principal, resolved.fingerprint) else None
+        if answered is not None:
+            return answered
         candidate = _insert(principal, resolved)
         if candidate is not None:
-            reason = candidate.status_reason
-            return Proposed(candidate, True, candidate.status, reason)
+            return Proposed(candidate, True, candidate.status, candidate.status_reason)
     raise Unavailable("The same statement is being proposed many times at once. Try again in a moment.")
+
+
+def _is_known(principal: Principal, fingerprint: str) -> bool:
+    """Whether it is worth looking closer. Of most proposals nothing is known, and this is all that is asked."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT EXISTS (SELECT FROM candidates_candidate WHERE workspace_id = %(workspace)s"
+            " AND fingerprint = %(fingerprint)s) OR EXISTS (SELECT FROM memories_memory"
+            " WHERE workspace_id = %(workspace)s AND fingerprint = %(fingerprint)s)",
+            {"workspace": principal.workspace.pk, "fingerprint": fingerprint},
+        )
+        (known,) = cursor.fetchone()
+        return bool(known)
+
+
+def _answer_known(principal: Principal, resolved: Resolved) -> Proposed | None:
+    earlier = _earlier(principal, resolved)
+    if earlier is not None:
+        return _answer_earlier(principal, resolved, earlier)
+    return _known_memory(principal, resolved)
 
 
 def _earlier(principal: Principal, resolved: Resolved) -> Candidate | None:
@@ -376,13 +393,18 @@ def _insert(principal: Principal, resolved: Resolved) -> Candidate | None:
     """Queue a new candidate; ``None`` when another request put the same one there first."""
     _require_room(principal)
     candidate = _build(principal, resolved)
-    Candidate.objects.bulk_create([candidate], ignore_conflicts=True)
-    if not Candidate.objects.filter(pk=candidate.pk).exists():
-        return None
+    candidate.near = near_by_text(candidate)
+    try:
+        with transaction.atomic():
+            candidate.save(force_insert=True)
+    except IntegrityError as error:
+        if constraint_of(error) == ONCE_WHILE_OPEN:
+            return None
+        raise
     evidence_add(candidate, resolved.sources)
     proposer_add(principal, candidate)
     audit_record(principal, "propose", subject_kind="candidate", subject_id=candidate.pk, after=_summary(candidate))
-    look_for_near(candidate)
+    _look_by_vector(candidate)
     return candidate
 
 
@@ -483,4 +505,8 @@ def look_for_near(candidate: Candidate) -> None:
     candidate.near = near_by_text(candidate)
     if candidate.near:
         Candidate.objects.filter(pk=candidate.pk).update(near=candidate.near)
+    _look_by_vector(candidate)
+
+
+def _look_by_vector(candidate: Candidate) -> None:
     async_task("apps.candidates.tasks.find_near_by_vector", str(candidate.pk))

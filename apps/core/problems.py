@@ -175,8 +175,13 @@ def _from_database(error: Exception) -> DomainError | None:
     return None
 
 
+def constraint_of(error: IntegrityError) -> str:
+    """The name of the constraint that PostgreSQL refused a row by."""
+    return getattr(getattr(error.__cause__, "diag", None), "constraint_name", None) or ""
+
+
 def _from_constraint(error: IntegrityError, state: str) -> DomainError:
-    name = getattr(getattr(error.__cause__, "diag", None), "constraint_name", None) or ""
+    name = constraint_of(error)
     if name in CONSTRAINT_ERRORS:
         return CONSTRAINT_ERRORS[name]()
     # The database held where a service should have: say where, to whoever reads the log. The error's own text

@@ -67,12 +67,10 @@ def check_url(url: str, *, field: str) -> list[FieldError]:
 def sources_record(workspace: Workspace, inputs: Sequence[SourceInput]) -> list[tuple[Source, SourceInput]]:
     """The rows for ``inputs``, made where they are new. A source that is known keeps what it said first."""
     distinct = {source.identity: source for source in reversed(inputs)}
-    rows = _find(workspace, distinct)
     # In one order for everybody: two who name the same new sources would otherwise wait for each other.
-    missing = [distinct[identity] for identity in sorted(distinct.keys() - rows.keys(), key=_order)]
-    if missing:
-        Source.objects.bulk_create((_build(workspace, source) for source in missing), ignore_conflicts=True)
-        rows = _find(workspace, distinct)
+    ordered = [distinct[identity] for identity in sorted(distinct, key=_order)]
+    Source.objects.bulk_create((_build(workspace, source) for source in ordered), ignore_conflicts=True)
+    rows = _find(workspace, distinct)
     return [(rows[identity], source) for identity, source in reversed(distinct.items())]
 
 

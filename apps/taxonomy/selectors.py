@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from django.db.models import Q
+
 from apps.accounts.models import Workspace
 from apps.core.errors import Invalid
 from apps.core.screening import quotable
@@ -43,4 +45,10 @@ def find_types(
 
 def resolve_type(workspace: Workspace, value: str, *, field: str = "type") -> MemoryType:
     """The one live type that ``value`` spells. Raises ``Invalid``."""
+    spelt = value.strip()
+    asked = Q(slug__iexact=spelt) | Q(name__iexact=spelt)
+    rows = MemoryType.objects.filter(asked, workspace=workspace, is_active=True).select_related("category")[:2]
+    if len(rows) == 1:
+        return rows[0]
+    # Only an error needs all types, to list what may be used.
     return find_types(workspace, [value], field=field, active_only=True)[0]

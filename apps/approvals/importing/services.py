@@ -21,6 +21,7 @@ from apps.approvals.importing.report import Report
 from apps.candidates.models import Candidate, CandidateEvidence, CandidateStatus, Proposer
 from apps.core.clock import now
 from apps.core.errors import Invalid
+from apps.core.problems import constraint_of
 from apps.core.screening.text import normalise_for_fingerprint
 from apps.memories.fingerprints import fingerprint
 from apps.memories.lifecycle import Statement, memories_refresh, memories_write, numbers_take
@@ -211,7 +212,7 @@ class Importer:
             with transaction.atomic():
                 self._store(edge, found[edge.old], found[edge.new])
         except IntegrityError as error:
-            if _constraint(error) not in ("supersession_no_cycle", "supersession_not_of_itself"):
+            if constraint_of(error) not in ("supersession_no_cycle", "supersession_not_of_itself"):
                 raise
             self.report.remark("cyclic edges", f"{edge.new} → {edge.old} would close a circle and was left out.")
 
@@ -298,8 +299,3 @@ def _statement(candidate: Candidate, source: Source) -> Statement:
         fingerprint=candidate.fingerprint,
         evidence=((source.pk, ""),),
     )
-
-
-def _constraint(error: IntegrityError) -> str | None:
-    diagnostics = getattr(error.__cause__, "diag", None)
-    return getattr(diagnostics, "constraint_name", None)
