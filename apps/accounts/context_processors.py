@@ -7,8 +7,7 @@ from django.utils.functional import SimpleLazyObject
 
 from apps.accounts.models import Workspace
 from apps.accounts.principal import Principal
-from apps.accounts.selectors import memberships_of
-from apps.accounts.sessions import session_principal, signed_in_user
+from apps.accounts.sessions import session_memberships, session_principal
 from apps.core.errors import Forbidden
 
 
@@ -31,5 +30,4 @@ def _principal(request: HttpRequest) -> Principal | None:
 
 
 def _workspaces(request: HttpRequest) -> list[Workspace]:
-    user = signed_in_user(request)
-    return [membership.workspace for membership in memberships_of(user)] if user else []
+    return [membership.workspace for membership in session_memberships(request)]

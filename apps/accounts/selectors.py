@@ -38,9 +38,15 @@ def principal_for_user(user: User, workspace: Workspace, via: str, request_id: s
     return _person(user, membership, via, request_id)
 
 
-def principal_for_session(user: User, workspace_id: int | None, via: str, request_id: str = "") -> Principal:
+def memberships_for_session(user: User) -> Sequence[Membership]:
+    """With what a principal of each is made of."""
+    return list(_with_audiences(memberships_of(user)))
+
+
+def principal_for_session(
+    user: User, memberships: Sequence[Membership], workspace_id: int | None, via: str, request_id: str = ""
+) -> Principal:
     """The person in the workspace that the session chose, or in the first one where that no longer holds."""
-    memberships: Sequence[Membership] = list(_with_audiences(memberships_of(user)))
     if not memberships:
         raise Forbidden(
             f"{user.get_username()} belongs to no workspace yet. Ask an admin to add you.",

@@ -15,8 +15,9 @@ from apps.accounts.principal import Principal
 from apps.approvals import policy
 from apps.approvals.claims import claimant, unclaimed
 from apps.candidates.access import candidates_visible, is_proposer
-from apps.candidates.models import Candidate, CandidateQuerySet, CandidateStatus, Proposer
+from apps.candidates.models import OPEN, Candidate, CandidateQuerySet, CandidateStatus, Proposer
 from apps.candidates.selectors import (
+    MAX_COUNTED,
     TARGET_NOT_IN_FORCE,
     QueueFilter,
     candidates_shown,
@@ -119,6 +120,18 @@ def next_to_review(principal: Principal, asked: QueueFilter, after: Candidate) -
     free = rows.filter(unclaimed(principal))
     found: Candidate | None = free.filter(later).first() or free.first() or rows.first()
     return found
+
+
+def neighbours(principal: Principal, asked: QueueFilter, candidate: Candidate) -> tuple[UUID | None, UUID | None]:
+    """What stands before and after it in the same list."""
+    rows = queue(principal, asked)
+    before = Q(created_at__lt=candidate.created_at) | Q(created_at=candidate.created_at, pk__lt=candidate.pk)
+    after = Q(created_at__gt=candidate.created_at) | Q(created_at=candidate.created_at, pk__gt=candidate.pk)
+    earlier = rows.filter(before).order_by("-created_at", "-id").values_list("pk", flat=True).first()
+    later = rows.filter(after).order_by("created_at", "id").values_list("pk", flat=True).first()
+    # What was decided is listed from the newest.
+    open_ones = (asked.status or CandidateStatus.PENDING) in OPEN
+    return (earlier, later) if open_ones else (later, earlier)
 
 
 # --- one candidate ------------------------------------------------------------------------------------------
@@ -254,6 +267,12 @@ def _initial(candidate: Candidate, shown: dict[str, Any], targets: Sequence[Targ
 
 
 # --- home ---------------------------------------------------------------------------------------------------
+def waiting_count(principal: Principal) -> int:
+    """How many wait for a decision; counted no further than ``MAX_COUNTED`` + 1."""
+    pending: CandidateQuerySet = candidates_visible(principal).pending()
+    return pending.order_by().values("pk")[: MAX_COUNTED + 1].count()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
     """What waits for a reviewer. ``oldest`` is the pending one that has waited longest."""

@@ -7,6 +7,7 @@ app_name = "approvals"
 urlpatterns = [
     path("", views.home, name="home"),
     path("review/", views.queue, name="queue"),
+    path("review/shortcuts/", views.switch_shortcuts, name="shortcuts"),
     path("review/bulk/", views.bulk, name="candidates-bulk"),
     path("review/<uuid:candidate_id>/", views.candidate, name="candidate"),
     path("review/<uuid:candidate_id>/approve/", views.approve, name="candidate-approve"),

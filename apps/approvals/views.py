@@ -11,17 +11,20 @@ from django.http import HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.html import format_html
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.safestring import SafeString
+from django_htmx.http import HttpResponseLocation
 
 from apps.accounts.models import Role
 from apps.accounts.pages import PageRequest, page
-from apps.approvals import policy, services
+from apps.approvals import last_decision, policy, services, shortcuts
 from apps.approvals.bulk import Outcome, candidates_decide
 from apps.approvals.claims import candidate_claim
 from apps.approvals.forms import FLAGS, ApproveForm, DecideForm, QueueFilterForm, bulk_items
 from apps.approvals.selectors import (
     Sheet,
     learned_lately,
+    neighbours,
     next_to_review,
     proposed_lately,
     queue_rows,
@@ -34,6 +37,7 @@ from apps.candidates.opened import opened_record
 from apps.candidates.selectors import QueueFilter, counts_by_status, in_any_status
 from apps.core.errors import Conflict, DomainError, Invalid, Malformed, Unavailable
 from apps.core.forms import without_secrets
+from apps.core.frames import render_framed, wants_content
 from apps.core.methods import looked_at, posted
 from apps.core.pagination import Page, page_of
 from apps.core.redirects import SeeOther
@@ -96,7 +100,7 @@ def _queue_page(
             form.add_refusal(error)
     if form.errors:
         status = 422
-    return render(request, "review/queue.html", context, status=status)
+    return render_framed(request, "review/queue.html", context, status=status)
 
 
 def _queue_rows(request: PageRequest, form: QueueFilterForm, types: list[Any]) -> dict[str, Any]:
@@ -151,7 +155,7 @@ def bulk(request: PageRequest) -> HttpResponseBase:
     except Invalid as refusal:
         ticked = frozenset(f"{item.id}:{item.version}" for item in items)
         return _queue_page(request, refusal=refusal, ticked=ticked, reason=reason)
-    return render(request, "review/bulk.html", _bulk_result(request, action, batch, outcomes, reason))
+    return render_framed(request, "review/bulk.html", _bulk_result(request, action, batch, outcomes, reason))
 
 
 def _bulk_action(value: str) -> Action:
@@ -194,11 +198,17 @@ class Clash:
 @looked_at
 @page(Role.REVIEWER, to="review candidates")
 def candidate(request: PageRequest, candidate_id: UUID) -> HttpResponseBase:
-    principal = request.principal
-    row = candidate_for(principal, candidate_id)
-    opened_record(principal, row)
+    row = candidate_for(request.principal, candidate_id)
     if request.method == "GET":
-        candidate_claim(principal=principal, candidate=row)
+        return _open(request, row)
+    opened_record(request.principal, row)
+    return _candidate_page(request, row)
+
+
+def _open(request: PageRequest, row: Candidate) -> HttpResponse:
+    """Show it to somebody who is going to decide."""
+    opened_record(request.principal, row)
+    candidate_claim(principal=request.principal, candidate=row)
     return _candidate_page(request, row)
 
 
@@ -224,8 +234,25 @@ def _candidate_page(
         "reject": sent.get("reject") or DecideForm(initial=page_sheet.initial, auto_id="reject-%s"),
         "reopen": sent.get("reopen") or DecideForm(initial=page_sheet.initial, auto_id="reopen-%s"),
         "sent": sent,
+        **_neighbours(request, row),
     }
-    return render(request, "review/candidate.html", context, status=refusal.status if refusal else status)
+    return render_framed(request, "review/candidate.html", context, status=refusal.status if refusal else status)
+
+
+def _neighbours(request: PageRequest, row: Candidate) -> dict[str, str | None]:
+    """Where the keys for the next and the previous one lead, in the list that the address names."""
+    asked = _asked(request)
+    earlier, later = neighbours(request.principal, asked, row) if asked is not None else (None, None)
+    return {
+        "previous_url": _candidate_url(earlier, request) if earlier else None,
+        "next_url": _candidate_url(later, request) if later else None,
+    }
+
+
+def _asked(request: PageRequest) -> QueueFilter | None:
+    """The filter in the address; ``None`` where it will not do."""
+    form = QueueFilterForm(request.GET, types=memory_types(request.principal.workspace))
+    return form.asked() if form.is_valid() else None
 
 
 def _approve_form(request: PageRequest, page_sheet: Sheet, data: QueryDict | None = None) -> ApproveForm:
@@ -269,7 +296,7 @@ def approve(request: PageRequest, candidate_id: UUID) -> HttpResponseBase:
         )
     except (Invalid, Conflict, Unavailable) as refusal:
         return _refused(request, candidate_id, "approve", form, refusal)
-    return _go_on(request, approved.candidate, _approved_message(approved.candidate, approved.memory))
+    return _go_on(request, approved.candidate, _approved_message(request, approved.candidate, approved.memory))
 
 
 @posted
@@ -283,7 +310,7 @@ def reject(request: PageRequest, candidate_id: UUID) -> HttpResponseBase:
         row = services.candidate_reject(principal=request.principal, candidate_id=candidate_id, **form.cleaned_data)
     except (Invalid, Conflict, Unavailable) as refusal:
         return _refused(request, candidate_id, "reject", form, refusal)
-    return _go_on(request, row, format_html("Rejected. {}", _link_back(row)))
+    return _go_on(request, row, format_html("Rejected. {}", _link_back(request, row)))
 
 
 @posted
@@ -298,7 +325,8 @@ def reopen(request: PageRequest, candidate_id: UUID) -> HttpResponseBase:
     except (Invalid, Conflict, Unavailable) as refusal:
         return _refused(request, candidate_id, "reopen", form, refusal)
     messages.success(request, "Reopened. It is waiting for review again.")
-    return SeeOther(_candidate_url(candidate_id, request))
+    last_decision.forget(request)
+    return _show(request, candidate_for(request.principal, candidate_id))
 
 
 def _to_decide(request: PageRequest, candidate_id: UUID, action: Action) -> Candidate:
@@ -321,15 +349,34 @@ def _refused(
     return _candidate_page(request, row, forms={action: form}, refusal=refusal)
 
 
-def _go_on(request: PageRequest, decided: Candidate, message: SafeString) -> SeeOther:
+def _go_on(request: PageRequest, decided: Candidate, message: SafeString) -> HttpResponseBase:
     """To the next one in the same filter, with a way back to this one."""
     messages.success(request, message)
-    form = QueueFilterForm(request.GET, types=memory_types(request.principal.workspace))
-    following = next_to_review(request.principal, form.asked(), decided) if form.is_valid() else None
-    if following is None:
-        filters = carried(request.GET)
-        return SeeOther(reverse("approvals:queue") + (f"?{filters}" if filters else ""))
-    return SeeOther(_candidate_url(following.pk, request))
+    last_decision.remember(request, decided)
+    asked = _asked(request)
+    following = next_to_review(request.principal, asked, decided) if asked is not None else None
+    return _to_queue(request) if following is None else _show(request, following)
+
+
+def _show(request: PageRequest, row: Candidate) -> HttpResponseBase:
+    """A page of its own for browsers without scripts; with htmx it comes in the answer to the decision."""
+    url = _candidate_url(row.pk, request)
+    response: HttpResponseBase = SeeOther(url)
+    if wants_content(request):
+        response = _open(request, row)
+        response["HX-Push-Url"] = url
+    last_decision.carry(request, response)
+    return response
+
+
+def _to_queue(request: PageRequest) -> HttpResponseBase:
+    filters = carried(request.GET)
+    url = reverse("approvals:queue") + (f"?{filters}" if filters else "")
+    response: HttpResponseBase = SeeOther(url)
+    if wants_content(request):
+        response = HttpResponseLocation(url, target="#content", swap="outerHTML show:window:top")
+    last_decision.carry(request, response)
+    return response
 
 
 def _candidate_url(candidate_id: UUID, request: PageRequest) -> str:
@@ -337,14 +384,30 @@ def _candidate_url(candidate_id: UUID, request: PageRequest) -> str:
     return reverse("approvals:candidate", args=[candidate_id]) + (f"?{filters}" if filters else "")
 
 
-def _link_back(row: Candidate) -> SafeString:
-    return format_html('<a href="{}">Look at it again</a>', reverse("approvals:candidate", args=[row.pk]))
+def _link_back(request: PageRequest, row: Candidate) -> SafeString:
+    """What was decided, to look at again or to take back; the form that the button sends is in the page's frame."""
+    return format_html(
+        '<a href="{}">Look at it again</a> <button class="button button-small" form="undo">Undo{}</button>',
+        reverse("approvals:candidate", args=[row.pk]),
+        shortcuts.printed(request, "undo"),
+    )
 
 
-def _approved_message(row: Candidate, memory: Memory) -> SafeString:
+# --- how somebody works ---------------------------------------------------------------------------------------
+@posted
+@page(to="use shortcuts")
+def switch_shortcuts(request: PageRequest) -> HttpResponseBase:
+    back = request.POST.get("back", "")
+    safe = url_has_allowed_host_and_scheme(back, allowed_hosts=None)
+    response = SeeOther(back if safe else reverse("approvals:home"))
+    shortcuts.shortcuts_switch(response, on=request.POST.get("switch") != shortcuts.OFF)
+    return response
+
+
+def _approved_message(request: PageRequest, row: Candidate, memory: Memory) -> SafeString:
     url = reverse("retrieval:memory", args=[memory.label])
     said = "Approved as" if row.corrects_id is None or row.has_replacement else "Approved, which retired"
-    return format_html('{} <a href="{}">{}</a>. {}', said, url, memory.label, _link_back(row))
+    return format_html('{} <a href="{}">{}</a>. {}', said, url, memory.label, _link_back(request, row))
 
 
 # --- decisions about a memory -------------------------------------------------------------------------------

@@ -245,7 +245,7 @@ def test_by_keyboard_alone(window: Window, alice: User, agent: Principal) -> Non
     assert page.evaluate("document.activeElement.id") == "main"
     for _ in range(30):
         page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.textContent.trim()") == "Approve":
+        if page.evaluate("document.activeElement.textContent.trim()") == "Approvea":
             break
     outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert outline == "solid"

@@ -13,11 +13,14 @@ from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
 
 from apps.core.clock import now
+from apps.core.differences import Shown, difference_shown
 from apps.core.marking import marked, marks_of_flags, marks_of_hidden
 
 register = template.Library()
 
 EXCERPT = 320
+# What is longer than this, in characters or lines, would push what a decision needs out of sight.
+FOLDED, FOLDED_LINES = 1_600, 24
 _RECENT = timedelta(days=30)
 
 
@@ -83,6 +86,11 @@ def share(value: float | None) -> int:
 
 
 @register.filter
+def thousands(number: int) -> str:
+    return f"{number:,}"
+
+
+@register.filter
 def excerpt(text: str) -> str:
     """The beginning, on one line."""
     line = " ".join(text[: EXCERPT * 4].split())
@@ -105,6 +113,17 @@ def shown(text: str) -> SafeString:
 def shown_with_flags(text: str, flags: Iterable[Mapping[str, Any]], field: str = "content") -> SafeString:
     """The same, with the marks that were put on it when it was proposed."""
     return marked(text, marks_of_flags(flags, field=field))
+
+
+@register.simple_tag
+def word_difference(before: str, after: str, brief: bool = False) -> Shown:
+    return difference_shown(before, after, brief=brief)
+
+
+@register.filter
+def is_long(text: str) -> bool:
+    """Whether a text is folded until somebody wants all of it."""
+    return len(text) > FOLDED or text.count("\n") > FOLDED_LINES
 
 
 @register.filter

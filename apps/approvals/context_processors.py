@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils.functional import SimpleLazyObject
+
+from apps.accounts.principal import Principal
+from apps.approvals.last_decision import last_decision
+from apps.approvals.selectors import waiting_count
+from apps.approvals.shortcuts import shortcuts_on
+
+
+def review(request: HttpRequest) -> dict[str, Any]:
+    """What the frame around every page shows to reviewers; nothing is counted until it is shown."""
+    return {
+        "last_decision": last_decision(request),
+        "shortcuts_on": shortcuts_on(request),
+        "waiting_count": SimpleLazyObject(lambda: _waiting_count(request)),
+    }
+
+
+def _waiting_count(request: HttpRequest) -> int:
+    principal: Principal | None = getattr(request, "principal", None)
+    return waiting_count(principal) if principal is not None and principal.can_review else 0

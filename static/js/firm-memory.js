@@ -1,0 +1,219 @@
+/* Firm Memory. What the pages do beyond plain HTML: htmx carries the forms, this keeps what was typed, says what went
+   wrong, puts the focus where the reader goes on, and listens to the keys. Without it every page still works. */
+(() => {
+  "use strict";
+
+  const byId = (id) => document.getElementById(id);
+  const cookie = (name) => document.cookie.split("; ").find((row) => row.startsWith(`${name}=`))?.slice(name.length + 1);
+  const shows = (element) => element.checkVisibility({ visibilityProperty: true });
+
+  // --- messages ---------------------------------------------------------------------------------------------------
+  let failed = null;
+
+  function say(detail, again) {
+    const toast = byId("failure").content.cloneNode(true);
+    toast.querySelector("[data-detail]").textContent = detail;
+    const retry = toast.querySelector("[data-retry]");
+    if (again) failed = again;
+    else retry.remove();
+    byId("messages").replaceChildren(toast);
+  }
+
+  function retry() {
+    const { form, button } = failed ?? {};
+    if (!form?.isConnected) return;
+    byId("messages").replaceChildren();
+    form.requestSubmit(button?.isConnected ? button : undefined);
+  }
+
+  // A problem is a small piece of HTML with sentences in it; anything else was not written by this service.
+  function sentenceOf(xhr) {
+    const ours = xhr.getResponseHeader("X-Request-ID") && (xhr.getResponseHeader("Content-Type") ?? "").startsWith("text/html");
+    const page = ours ? new DOMParser().parseFromString(xhr.responseText, "text/html") : null;
+    const said = [...(page?.querySelectorAll(".notice-error p") ?? [])].map((p) => p.textContent).join(" ");
+    return said || `The server answered with an error (${xhr.status}).`;
+  }
+
+  // --- requests ---------------------------------------------------------------------------------------------------
+  let pressed = null;
+  document.addEventListener("submit", (event) => { pressed = event.submitter; }, true);
+
+  const attempt = (event) => {
+    const form = event.detail.elt.closest("form");
+    return form ? { form, button: pressed } : null;
+  };
+
+  document.addEventListener("htmx:configRequest", (event) => {
+    // Signing in again, perhaps in another window, renews the token; the cookie has the one that counts.
+    const token = cookie("csrftoken");
+    if (token && event.detail.parameters.csrfmiddlewaretoken) event.detail.parameters.csrfmiddlewaretoken = token;
+  });
+
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const { xhr } = event.detail;
+    if (xhr.status < 400 || !xhr.getResponseHeader("Firm-Memory-Frame")) return;
+    event.detail.shouldSwap = true;
+    event.detail.isError = false;
+  });
+
+  document.addEventListener("htmx:responseError", (event) => {
+    const { xhr } = event.detail;
+    const again = xhr.status >= 500 || xhr.status === 429 ? attempt(event) : null;
+    say(`${sentenceOf(xhr)} What you typed is still here.`, again);
+  });
+  document.addEventListener("htmx:sendError", (event) =>
+    say("It did not reach the server. What you typed is still here.", attempt(event)));
+  document.addEventListener("htmx:timeout", (event) =>
+    say("The server did not answer in time. What you typed is still here.", attempt(event)));
+
+  document.addEventListener("htmx:afterRequest", (event) => {
+    const { successful, xhr, elt } = event.detail;
+    const form = elt.closest?.("form[data-keep]");
+    if (form && successful && xhr.status < 300 && !xhr.getResponseHeader("HX-Redirect")) forget(form.dataset.keep);
+  });
+
+  document.addEventListener("htmx:afterSettle", (event) => {
+    if (event.detail.target?.id !== "content" && event.target?.id !== "content") return;
+    offerDrafts();
+    const content = byId("content");
+    const next = content.querySelector(".clash h2") ?? content.querySelector(".field-bad :is(input, textarea, select)")
+      ?? content.querySelector(".notice-error[role=alert]") ?? content.querySelector("h1");
+    if (!next) return;
+    if (!next.matches("input, textarea, select")) next.tabIndex = -1;
+    next.closest("details")?.setAttribute("open", "");
+    next.focus({ preventScroll: !next.matches("input, textarea, select, .clash h2") });
+  });
+
+  const offline = () => { const bar = byId("offline"); if (bar) bar.hidden = navigator.onLine; };
+  addEventListener("offline", offline);
+  addEventListener("online", offline);
+
+  // --- what was typed, kept until it is decided -----------------------------------------------------------------------
+  const keyOf = (candidate) => `draft:${document.body.dataset.person}:${candidate}`;
+  const fieldsOf = (form) => [...form.elements].filter((field) => field.name && field.type !== "hidden" && field.type !== "submit");
+  const valueOf = (field) => (field.type === "checkbox" ? field.checked : field.value);
+  const untouched = (field) => field.type === "checkbox" ? field.checked === field.defaultChecked
+    : field.options ? [...field.options].every((option) => option.selected === option.defaultSelected || !option.selected && !option.defaultSelected)
+    : field.value === field.defaultValue;
+
+  function read(candidate) {
+    try { return JSON.parse(sessionStorage.getItem(keyOf(candidate))) ?? {}; } catch { return {}; }
+  }
+  function write(candidate, draft) {
+    try {
+      if (Object.keys(draft).length) sessionStorage.setItem(keyOf(candidate), JSON.stringify(draft));
+      else forget(candidate);
+    } catch { /* full or forbidden: the form itself still has it */ }
+  }
+  function forget(candidate) {
+    try { sessionStorage.removeItem(keyOf(candidate)); } catch { /* nothing is kept then */ }
+  }
+
+  document.addEventListener("input", (event) => {
+    const form = event.target.closest?.("form[data-keep]");
+    if (!form) return;
+    const draft = read(form.dataset.keep);
+    for (const field of fieldsOf(form)) {
+      if (untouched(field)) delete draft[field.id];
+      else draft[field.id] = valueOf(field);
+    }
+    write(form.dataset.keep, draft);
+  });
+
+  function offerDrafts() {
+    const form = document.querySelector("form[data-keep]");
+    if (!form) return;
+    const draft = read(form.dataset.keep);
+    if (!Object.keys(draft).some((id) => byId(id) && valueOf(byId(id)) !== draft[id])) return;
+    const offer = byId("draft").content.cloneNode(true).firstElementChild;
+    offer.dataset.draft = form.dataset.keep;
+    form.before(offer);
+  }
+
+  function restoreDraft(offer) {
+    for (const [id, value] of Object.entries(read(offer.dataset.draft))) {
+      const field = byId(id);
+      if (!field) continue;
+      if (field.type === "checkbox") field.checked = value;
+      else field.value = value;
+      field.closest("details")?.setAttribute("open", "");
+      field.focus();
+    }
+    offer.remove();
+  }
+
+  // --- clicks ---------------------------------------------------------------------------------------------------------
+  document.addEventListener("click", (event) => {
+    const opener = event.target.closest("[data-dialog]");
+    if (opener) { opener.closest("details")?.removeAttribute("open"); byId(opener.dataset.dialog)?.showModal(); }
+    if (event.target.closest("[data-retry]")) retry();
+    const jump = event.target.closest("a[data-open]");
+    const field = jump && byId(jump.hash.slice(1));
+    if (field) { event.preventDefault(); press(field); }
+    const offer = event.target.closest("[data-draft]");
+    if (offer && event.target.closest("[data-draft-restore]")) restoreDraft(offer);
+    if (offer && event.target.closest("[data-draft-drop]")) { forget(offer.dataset.draft); offer.remove(); }
+    if (event.target instanceof HTMLDialogElement) event.target.close();
+    const all = event.target.closest("[data-tick-all]");
+    if (all) for (const box of all.form.querySelectorAll("[name=item]")) box.checked = all.checked;
+  });
+
+  // --- keys -----------------------------------------------------------------------------------------------------------
+  const switchedOn = () => document.querySelector("[aria-keyshortcuts]") !== null;
+  const types = (element) => element.matches?.("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]");
+
+  function pressedBy(key) {
+    const named = [...document.querySelectorAll("[aria-keyshortcuts]")].filter((element) => element.getAttribute("aria-keyshortcuts") === key);
+    if (key === "/") named.unshift(...document.querySelectorAll("#content form[role=search] [name=q]"));
+    // What lies in a closed part of the page is reached by opening that part.
+    return named.find((element) => shows(element) || element.closest("details:not([open])"));
+  }
+
+  function press(element) {
+    const closed = element.closest("details:not([open])");
+    if (types(element)) {
+      closed?.setAttribute("open", "");
+      element.focus();
+      element.setSelectionRange?.(element.value.length, element.value.length);
+    } else element.click();
+  }
+
+  function move(step) {
+    const rows = [...document.querySelectorAll("#content .row-title")].filter(shows);
+    if (!rows.length) return false;
+    const at = rows.findIndex((row) => row.closest(".row") === document.activeElement.closest(".row"));
+    const next = at < 0 ? (step > 0 ? 0 : rows.length - 1) : Math.min(Math.max(at + step, 0), rows.length - 1);
+    rows[next].focus();
+    rows[next].closest(".row").scrollIntoView({ block: "nearest" });
+    return true;
+  }
+
+  const actions = {
+    j: () => move(1),
+    k: () => move(-1),
+    x: () => document.activeElement.closest(".row")?.querySelector("[name=item]")?.click() ?? false,
+    u: () => byId("undo")?.requestSubmit() ?? false,
+  };
+
+  document.addEventListener("keydown", (event) => {
+    if (event.isComposing || document.querySelector("dialog[open]")) return;
+    const { target, key } = event;
+    if (types(target)) {
+      if (key === "Escape") target.blur();
+      else if (key === "Enter" && (event.ctrlKey || event.metaKey) && target.form) {
+        event.preventDefault();
+        const button = target.closest("details, .decide")?.querySelector("button:not([type=button])");
+        if (!button?.disabled) target.form.requestSubmit(button?.form === target.form ? button : undefined);
+      }
+      return;
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat && key !== "j" && key !== "k" || !switchedOn()) return;
+    const element = pressedBy(key);
+    if (element) press(element);
+    else if (!actions[key] || actions[key]() === false) return;
+    event.preventDefault();
+  });
+
+  offline();
+  offerDrafts();
+})();
