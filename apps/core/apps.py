@@ -11,7 +11,10 @@ class CoreConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.core import checks  # noqa: F401  (registers itself)
+        from apps.core.hardening import triggers_ready
+        from apps.core.health import register_check
 
+        register_check("triggers", triggers_ready)
         request_finished.connect(_forget_request_id, dispatch_uid="core.request_id")
         post_migrate.connect(_create_cache_table, sender=self, dispatch_uid="core.cache_table")
         post_migrate.connect(_ensure_schedules, sender=self, dispatch_uid="core.schedules")

@@ -27,7 +27,7 @@ MINIMUM_SERVER = 16
 MINIMUM_PGVECTOR = (0, 8)
 # What PostgreSQL answers when it starts, stops, is full, or lets nobody in; without a code nothing answered.
 DOWN_STATES = ("08", "28", "3D", "53", "57P")
-OWNER_COMMANDS = {("migrate",), ("pool", "rebuild")}
+OWNER_COMMANDS = {("migrate",), ("pool", "rebuild"), ("pgtrigger", "install"), ("pgtrigger", "enable")}
 EXAMPLE = "postgresql://user:password@host:5432/name"
 
 

@@ -32,6 +32,7 @@ else:
 DATABASES = {"default": _database}
 STARTUP_CHECKS = [
     "apps.core.database.check_database",
+    "apps.core.hardening.check_triggers",
     "apps.memories.providers.registry.check_embedder_matches_pool",
 ]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

@@ -109,6 +109,8 @@ def test_without_a_url_the_files_of_the_data_folder_say_where(tmp_path):
         (["manage.py", "migrate"], True),
         (["manage.py", "migrate", "memories", "0001"], True),
         (["manage.py", "pool", "rebuild"], True),
+        (["manage.py", "pgtrigger", "install"], True),
+        (["manage.py", "pgtrigger", "ls"], False),
         (["manage.py", "pool", "status"], False),
         (["manage.py", "up"], False),
         (["manage.py", "shell"], False),
