@@ -10,7 +10,7 @@ from typing import Any
 from django import forms
 
 from apps.core.errors import DomainError, FieldError
-from apps.core.screening import find_secrets, mask
+from apps.core.screening import masked
 
 _INDEX = re.compile(r"\[\d+\]")
 
@@ -92,7 +92,7 @@ class Share(forms.FloatField):
 
 
 class ShownAgain(forms.BoundField):
-    """What somebody typed, given back to them to go on with, except for secrets: those are not repeated."""
+    """What somebody typed, given back to them to go on with, except for secrets and personal data."""
 
     def value(self) -> Any:
         value = super().value()
@@ -100,7 +100,7 @@ class ShownAgain(forms.BoundField):
 
 
 def without_secrets(text: str) -> str:
-    return mask(text, find_secrets(text))
+    return masked(text)
 
 
 class PageForm(forms.Form):

@@ -11,7 +11,7 @@ from apps.accounts.models import Role
 from apps.accounts.principal import Principal
 from apps.core.clock import now
 from apps.core.errors import Forbidden, Unavailable
-from apps.core.screening import find_secrets, mask
+from apps.core.screening import masked
 from apps.core.time_limits import is_timeout, reading_within
 from apps.memories.models import Memory, Tier
 from apps.memories.selectors import domains_of, memories_shown
@@ -108,8 +108,10 @@ def _begin(principal: Principal, request: SearchRequest, recipe: Recipe) -> Sear
     if request.types is not None:
         types = tuple(find_types(workspace, list(request.types), field="types", active_only=False))
     scope = _limited(principal, search_scope(workspace, domains=request.domains or (), repos=request.repos or ()))
+    asked = request.q.strip()
     run = Search(
-        question=request.q.strip(),
+        # Before it is embedded, logged or counted: nobody finds a secret here, as none is kept.
+        question=masked(asked),
         admission=Admission(
             workspace_id=workspace.pk,
             scope=scope,
@@ -126,6 +128,8 @@ def _begin(principal: Principal, request: SearchRequest, recipe: Recipe) -> Sear
         notes=list(request.notes),
     )
     run.skip("intent", "As asked for." if request.intent else "Not detected; nothing depends on it in this recipe.")
+    if run.question != asked:
+        run.notes.append("Secrets and personal data in the question were masked before anything was searched.")
     _describe_scope(run, scope)
     return run
 
@@ -152,7 +156,7 @@ def _describe_scope(run: Search, scope: SearchScope) -> None:
             return
         stage.detail = f"The firm, {len(scope.domain_ids)} domains and {len(scope.repo_ids)} repositories."
         if scope.unknown:
-            listed = ", ".join(f"“{mask(name[:80], find_secrets(name[:80]))}”" for name in scope.unknown)
+            listed = ", ".join(f"“{masked(name)[:80]}”" for name in scope.unknown)
             run.notes.append(f"Not known here: {listed}. Nothing was searched for under that name.")
 
 

@@ -13,6 +13,7 @@ from apps.core.errors import DomainError, Invalid
 from apps.core.forms import PageForm
 from apps.core.methods import looked_at
 from apps.core.pagination import Page, page_of
+from apps.core.screening import masked
 from apps.memories.models import IN_FORCE, Memory, MemoryStatus
 from apps.memories.selectors import memories_shown, memory_for
 from apps.retrieval.browsing import leaf, listed
@@ -80,7 +81,7 @@ def _search(request: PageRequest, form: BrowseForm) -> dict[str, Any]:
         limit=FOUND,
     )
     answer = search(principal=request.principal, request=asked)
-    return {"rows": answer.results, "answer": answer, "question": values["q"].strip()}
+    return {"rows": answer.results, "answer": answer, "question": masked(values["q"].strip())}
 
 
 def _one(value: str) -> tuple[str, ...] | None:

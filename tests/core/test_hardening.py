@@ -153,9 +153,7 @@ def test_a_table_of_another_schema_does_not_count(verdicts_keep):
     table, name = verdicts_keep
     execute("CREATE SCHEMA elsewhere")
     execute(f"CREATE TABLE elsewhere.{table} (LIKE public.{table})")
-    execute(
-        f"CREATE TRIGGER {name} BEFORE UPDATE ON elsewhere.{table} FOR EACH ROW EXECUTE FUNCTION {name}()"
-    )
+    execute(f"CREATE TRIGGER {name} BEFORE UPDATE ON elsewhere.{table} FOR EACH ROW EXECUTE FUNCTION {name}()")
     execute(f"DROP TRIGGER {name} ON public.{table}")
     with pytest.raises(TriggersUnfit, match="are missing: verdict_append_only"):
         triggers_ready()

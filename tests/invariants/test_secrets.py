@@ -1,9 +1,10 @@
-"""A secret is refused before anything is stored, logged or embedded, and stands in no table, log or answer."""
+"""A secret, or somebody's personal data, is refused before anything is stored, logged or embedded, and stands nowhere."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -21,11 +22,21 @@ SECRETS = {
     "assigned password": "DB_PASSWORD=Tr0ub4dor-3xK9q",
     "own token": "fm_agent_Zq8XyT3vRk1LmN0pWs7dUhBc",
 }
+PERSONAL = {
+    "e-mail address": "jane.doe@firm-intern.de",
+    "telephone number": "+49 30 901820-11",
+    "payment card": "4012 8888 8888 1881",
+    "bank account": "DE89 3704 0044 0532 0130 00",
+}
 VALUES = {
     "forge token": "16C7e42F292c6912E7710c838347Ae178B4a",
     "cloud key": "AKIAIOSFODNN7EXAMPLQ",
     "assigned password": "Tr0ub4dor-3xK9q",
     "own token": "Zq8XyT3vRk1LmN0pWs7dUhBc",
+    "e-mail address": "jane.doe",
+    "telephone number": "901820-11",
+    "payment card": "8888 1881",
+    "bank account": "0532 0130",
 }
 
 
@@ -128,6 +139,9 @@ def texts(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 FIELDS = [(name, path) for name, (_, _, body) in POSTS.items() for path in texts(body)]
+# Every secret in every field, and in every field one sort of personal data.
+TRIED = [(*field, kind) for field in FIELDS for kind in SECRETS]
+TRIED += [(*field, kind) for field, kind in zip(FIELDS, cycle(PERSONAL), strict=False)]
 
 
 def put(body: dict[str, Any], path: tuple[Any, ...], text: str) -> dict[str, Any]:
@@ -162,12 +176,13 @@ def test_every_text_of_every_post_is_tried():
     assert len(FIELDS) >= 36
 
 
-@pytest.mark.parametrize("kind", list(SECRETS))
-@pytest.mark.parametrize(("name", "path"), FIELDS, ids=[f"{name}-{'.'.join(map(str, path))}" for name, path in FIELDS])
+@pytest.mark.parametrize(
+    ("name", "path", "kind"), TRIED, ids=[f"{name}-{'.'.join(map(str, path))}-{kind}" for name, path, kind in TRIED]
+)
 def test_a_secret_is_refused_and_stands_nowhere(request, api, world, embedder, caplog, capfd, name, path, kind):
     who, address, body = POSTS[name]
     ids = {label: str(row.pk) for label, row in world.items()}
-    secret = SECRETS[kind]
+    secret = (SECRETS | PERSONAL)[kind]
     text = f"https://example.com/?key={secret}" if path[-1] == "url" else f"It works with {secret} since May."
     if path[-1] == "commit":
         text = secret[:64]
@@ -191,15 +206,16 @@ def test_a_secret_is_refused_and_stands_nowhere(request, api, world, embedder, c
     assert {label: fresh(row).status for label, row in world.items()} == before
 
 
-@pytest.mark.parametrize("kind", list(SECRETS))
+@pytest.mark.parametrize("kind", [*SECRETS, *PERSONAL])
 def test_the_place_is_named_and_not_the_value(api, robo, kind):
-    response = api(robo).post("/api/v1/candidates/", a_body(f"First line.\nThen {SECRETS[kind]} follows."))
+    response = api(robo).post("/api/v1/candidates/", a_body(f"First line.\nThen {(SECRETS | PERSONAL)[kind]} follows."))
 
     body = response.json()
     assert (response.status_code, body["code"]) == (422, "excluded")
     (error, *_) = body["errors"]
     assert error["field"] == "content"
-    assert error["line"] == 2
+    assert (error["line"], error["column"] > 1) == (2, True)
+    assert kind not in PERSONAL or error["kind"] == kind
     assert body["extra"]["exclusions"] == ["secrets-personal-data"]
 
 
@@ -233,14 +249,38 @@ def test_a_parameter_is_not_repeated_with_a_secret_in_it(api, alice, path, caplo
     assert VALUES["forge token"] not in caplog.text
 
 
-def test_a_search_for_a_secret_is_not_repeated_in_what_is_stored(api, robo, proposer, reviewer):
+@pytest.mark.parametrize("kind", [*SECRETS, *PERSONAL])
+@pytest.mark.parametrize("door", ["rest", "page"])
+def test_a_question_is_masked_before_it_is_embedded_logged_or_shown(
+    api, browser, alice, robo, proposer, reviewer, embedder, caplog, door, kind
+):
     remember(proposer, reviewer)
+    embedder.queries.clear()
+    question, value = f"What is {(SECRETS | PERSONAL)[kind]} for?", VALUES[kind]
+    client, path = (api(robo), "/api/v1/memories/search/") if door == "rest" else (browser(alice), "/memories/")
 
-    response = api(robo).get("/api/v1/memories/search/", {"q": f"What is {SECRETS['forge token']} for?"})
+    with caplog.at_level("DEBUG"):
+        response = client.get(path, {"q": question})
 
     assert response.status_code == 200
-    assert VALUES["forge token"] not in response.content.decode()
-    assert tables_with(VALUES["forge token"]) == []
+    shown = response.content.decode()
+    assert value not in shown
+    assert "Secrets and personal data in the question were masked" in shown
+    assert len(embedder.queries) == 1
+    assert value not in embedder.queries[0]
+    assert "[secret: " in embedder.queries[0]
+    assert value not in caplog.text
+    assert tables_with(value) == []
+
+
+def test_a_question_without_a_secret_is_asked_as_it_is(api, robo, proposer, reviewer, embedder):
+    remember(proposer, reviewer)
+    embedder.queries.clear()
+
+    response = api(robo).get("/api/v1/memories/search/", {"q": "Why not store a password in git@git.firm.de:a/b?"})
+
+    assert embedder.queries == ["Why not store a password in git@git.firm.de:a/b?"]
+    assert "masked" not in response.json()["note"]
 
 
 def test_the_search_through_all_tables_finds_what_is_there(proposer, reviewer):

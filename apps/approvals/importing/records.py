@@ -14,9 +14,7 @@ from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Any, Final
 
-from apps.core.screening import clean_text, mask
-from apps.core.screening.personal import find_personal
-from apps.core.screening.secrets import find_secrets
+from apps.core.screening import clean_text, find_personal, find_secrets, mask
 from apps.memories.models import MAX_CONTENT, Tier
 
 MAX_LINE: Final = 4 * 1024 * 1024

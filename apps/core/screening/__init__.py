@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from apps.core.errors import Excluded, FieldError
 from apps.core.screening.code import SOURCE_CODE, find_code
+from apps.core.screening.personal import find_personal
 from apps.core.screening.secrets import SECRETS, Finding, find_secrets, mask
 from apps.core.screening.text import (
     Span,
@@ -39,10 +40,12 @@ __all__ = [
     "check_text",
     "clean_text",
     "find_code",
+    "find_personal",
     "find_secrets",
     "hidden_characters",
     "instructions_to_reader",
     "mask",
+    "masked",
     "normalise_for_fingerprint",
     "quotable",
     "raise_if_refused",
@@ -103,8 +106,8 @@ class Screening:
 def screen(fields: Mapping[str, str], *, exclusions: Collection[str] = (SECRETS, SOURCE_CODE)) -> Screening:
     """Judge every field by itself; the keys are the names that the caller knows the fields by.
 
-    ``exclusions`` holds the slugs in force. Secrets are looked for whatever it holds. A field that is refused
-    raises no flags: they would show parts of a text that is not going to be kept.
+    ``exclusions`` holds the slugs in force. Secrets and personal data are looked for whatever it holds. A field that is
+    refused raises no flags: they would show parts of a text that is not going to be kept.
     """
     refusals: list[Refusal] = []
     flags: list[Flag] = []
@@ -130,9 +133,15 @@ def raise_if_refused(fields: Mapping[str, str], *, exclusions: Collection[str] =
     return screening.flags
 
 
+def masked(text: str) -> str:
+    """``text`` with a mark in the place of every secret and all personal data."""
+    findings = [*find_secrets(text), *find_personal(text)]
+    return mask(text, findings) if findings else text
+
+
 def quotable(text: str, *, length: int = 60) -> str:
-    """What an error may repeat of a value that was sent: shortened, with secrets masked."""
-    return mask(text, find_secrets(text)).strip()[:length]
+    """What an error may repeat of a value that was sent: shortened, with secrets and personal data masked."""
+    return masked(text).strip()[:length]
 
 
 def _refusals(field: str, value: str, *, code: bool) -> Iterator[Refusal]:
@@ -141,6 +150,13 @@ def _refusals(field: str, value: str, *, code: bool) -> Iterator[Refusal]:
         message = (
             f"There is a secret ({finding.kind}) at line {line}, column {column}. Say what it is for and where"
             " it is kept, without its value; if it is real, revoke it, since it was sent here."
+        )
+        yield Refusal(field, message, SECRETS, finding.kind, line, column)
+    for finding in find_personal(value):
+        line, column = line_and_column(value, finding.start)
+        message = (
+            f"There is personal data ({finding.kind}) at line {line}, column {column}. Name the team or the role in its"
+            " place, or leave it out."
         )
         yield Refusal(field, message, SECRETS, finding.kind, line, column)
     for found in find_code(value) if code else ():
