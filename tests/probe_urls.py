@@ -42,7 +42,7 @@ class ProbeIn(StrictSerializer):
 
 class BodyView(APIView):
     def post(self, request: Request) -> Response:
-        return Response({"read": ProbeIn.read(request.data)}, status=201)
+        return Response({"read": ProbeIn.read_body(request)}, status=201)
 
 
 class SmallBodyView(BodyView):

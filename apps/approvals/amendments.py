@@ -11,17 +11,13 @@ from uuid import UUID
 from apps.accounts.principal import Principal
 from apps.candidates.models import Candidate
 from apps.candidates.proposal import (
-    MAX_SUPERSEDES,
     ScopeInput,
-    check_confidence,
-    check_content,
-    check_valid_from,
+    check_values,
+    max_content,
     require_within_limits,
     resolve_targets,
-    scope_texts,
-    screened,
 )
-from apps.core.errors import Conflict, FieldError, Forbidden, Invalid, UnknownKeys
+from apps.core.errors import Conflict, FieldError, Forbidden, Invalid, Refusals, UnknownKeys
 from apps.memories.fingerprints import fingerprint
 from apps.memories.lifecycle import Statement
 from apps.memories.models import Memory, MemoryStatus, Supersession
@@ -29,6 +25,8 @@ from apps.scopes.scope import Scope
 from apps.scopes.services import scope_register
 from apps.taxonomy.models import MemoryType
 from apps.taxonomy.selectors import resolve_type
+
+PREFIX = "amendment."
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,28 +44,19 @@ def check_amendment(principal: Principal, candidate: Candidate, amendment: Amend
     Before anything slow is begun: what only the transaction can know is looked at again there.
     """
     values = amendment.values
-    if candidate.brings_memory:
-        _type(principal, candidate, values)
-    if not values:
-        return
     if unknown := values.keys() - amendment.ALLOWED:
         raise UnknownKeys(unknown, allowed=amendment.ALLOWED)
-    errors: list[FieldError] = []
-    if "content" in values:
-        errors += check_content(values["content"], tier=candidate.tier, field="amendment.content")
-    errors += check_confidence(values.get("confidence"), field="amendment.confidence")
-    errors += check_valid_from(values.get("valid_from"), field="amendment.valid_from")
-    if len(values.get("supersedes", ())) > MAX_SUPERSEDES:
-        errors.append(FieldError("amendment.supersedes", f"Name at most {MAX_SUPERSEDES} memories."))
-    if not candidate.brings_memory:
-        errors.append(FieldError("amendment", "This report brings no new wording, so there is nothing to amend."))
-    if errors:
-        raise Invalid("The amendment will not do.", errors=errors)
-    if "supersedes" in values:
-        resolve_targets(principal, values["supersedes"], field="amendment.supersedes")
-    texts = {"content": values["content"]} if "content" in values else {}
-    texts |= scope_texts(values.get("scope", ScopeInput()))
-    screened(principal.workspace, {f"amendment.{name}": text for name, text in texts.items()})
+    refusals = Refusals()
+    if candidate.brings_memory and "type" not in values:
+        with refusals.collecting():
+            _type(principal, candidate, values)
+    if values and not candidate.brings_memory:
+        about = "This report brings no new wording, so there is nothing to amend."
+        refusals.add([FieldError("amendment", about)])
+    if values:
+        limit = max_content(candidate.tier)
+        check_values(principal, values, limit=limit, refusals=refusals, prefix=PREFIX)
+    refusals.raise_all("The amendment will not do.")
 
 
 def amended_content(candidate: Candidate, amendment: Amendment) -> str:
@@ -95,10 +84,10 @@ def build_statement(principal: Principal, candidate: Candidate, amendment: Amend
 
 def _type(principal: Principal, candidate: Candidate, values: dict[str, Any]) -> MemoryType:
     if "type" in values:
-        return resolve_type(principal.workspace, values["type"], field="amendment.type")
+        return resolve_type(principal.workspace, values["type"], field=f"{PREFIX}type")
     if not candidate.type.is_active:
         raise Invalid.field(
-            "amendment.type",
+            f"{PREFIX}type",
             f"The type {candidate.type.slug} was retired after this was proposed. Amend it to a live type, or reject.",
             code="retired_type",
         )
@@ -109,9 +98,11 @@ def _scope(principal: Principal, candidate: Candidate, values: dict[str, Any]) -
     if "scope" not in values:
         return candidate.scope
     asked: ScopeInput = values["scope"]
-    scope = scope_register(principal.workspace, firm=asked.firm, domains=asked.domains, repos=asked.repos).scope
-    require_within_limits(principal, scope)
-    return scope
+    registered = scope_register(
+        principal.workspace, firm=asked.firm, domains=asked.domains, repos=asked.repos, field=f"{PREFIX}scope"
+    )
+    require_within_limits(principal, registered.scope)
+    return registered.scope
 
 
 def _reported(candidate: Candidate) -> float | None:
@@ -128,7 +119,7 @@ def lock_targets(principal: Principal, candidate: Candidate, amendment: Amendmen
     """
     if "supersedes" in amendment.values:
         references = amendment.values["supersedes"]
-        ids = [memory.pk for memory in resolve_targets(principal, references, field="amendment.supersedes")]
+        ids = [memory.pk for memory in resolve_targets(principal, references, field=f"{PREFIX}supersedes")]
     else:
         ids = list(candidate.supersedes)
     if candidate.corrects_id is not None and candidate.corrects_id not in ids:

@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 from apps.accounts.authentication import principal_of
 from apps.accounts.idempotency import earlier_answer, idempotent, once
 from apps.accounts.principal import Principal
-from apps.approvals.amendments import Amendment
+from apps.approvals.amendments import PREFIX, Amendment
 from apps.approvals.bulk import MAX_ITEMS, Item, candidates_decide, decisions_prepare
 from apps.approvals.services import (
     MAX_REASON,
@@ -24,19 +24,22 @@ from apps.approvals.services import (
     candidate_approve,
     candidate_reject,
     candidate_reopen,
+    checked_reason,
     memory_restore,
     memory_retire,
 )
-from apps.candidates.api import MAX_VERSION, REFERENCE, CandidateOut, ScopeIn, candidate_response, scope_from
+from apps.candidates.api import MAX_VERSION, REFERENCE, CandidateOut, ScopeIn, also_of, candidate_response, values_from
 from apps.candidates.proposal import MAX_SUPERSEDES
-from apps.core.errors import Conflict
-from apps.core.serializers import Identifier, Many, Moment, NoQuery, OneOf, Share, StrictSerializer, Text, Whole
+from apps.core.errors import Conflict, Refusals
+from apps.core.serializers import Also, Identifier, Many, Moment, NoQuery, OneOf, Share, StrictSerializer, Text, Whole
 from apps.memories.models import MAX_CONTENT, Action, Memory, Tier
 from apps.memories.selectors import memory_for, memory_shown
 from apps.retrieval.api import MemoryOut
 
 
 class AmendmentIn(StrictSerializer):
+    is_good_in_parts = True
+
     content = Text(max_length=MAX_CONTENT[Tier.INDEX], required=False)
     type = Text(max_length=100, multiline=False, required=False)
     scope = ScopeIn(required=False)
@@ -90,8 +93,8 @@ class ApproveView(APIView):
     @extend_schema(operation_id="approve", request=ApproveIn, responses=ApprovedOut, summary="Approve a candidate")
     def post(self, request: Request, candidate_id: UUID) -> Response:
         NoQuery.read_query(request)
-        data = ApproveIn.read(request.data)
         principal = principal_of(request)
+        data = ApproveIn.read_body(request, also=lambda good: _check_readable(principal, good))
         decide = partial(
             candidate_approve,
             principal=principal,
@@ -101,6 +104,15 @@ class ApproveView(APIView):
             note=data.get("note", ""),
         )
         return earlier_answer(request) or _approve(request, principal, decide)
+
+
+def _check_readable(principal: Principal, good: dict[str, Any]) -> None:
+    refusals = Refusals()
+    with refusals.collecting():
+        also_of(principal, prefix=PREFIX)(good.get("amendment", {}))
+    with refusals.collecting():
+        checked_reason(principal, good.get("note", ""), required=False, field="note")
+    refusals.raise_all("Some values will not do.")
 
 
 def _approve(request: Request, principal: Principal, decide: Callable[..., Any]) -> Response:
@@ -125,7 +137,11 @@ _PREPARED_FROM = ("principal", "candidate_id", "version", "amendment", "note")
 
 
 def amendment_from(values: dict[str, Any]) -> Amendment:
-    return Amendment(values | {"scope": scope_from(values["scope"])} if "scope" in values else dict(values))
+    return Amendment(values_from(values))
+
+
+def _reason_of(principal: Principal) -> Also:
+    return lambda good: checked_reason(principal, good.get("reason", ""), required=False)
 
 
 class RejectView(APIView):
@@ -144,8 +160,8 @@ class ReopenView(APIView):
 
 def _decide(request: Request, candidate_id: UUID, service: Callable[..., Any]) -> Response:
     NoQuery.read_query(request)
-    data = DecideIn.read(request.data)
     principal = principal_of(request)
+    data = DecideIn.read_body(request, also=_reason_of(principal))
     service(principal=principal, candidate_id=candidate_id, version=data["version"], reason=data["reason"])
     return candidate_response(principal, candidate_id)
 
@@ -154,9 +170,10 @@ class BulkView(APIView):
     @extend_schema(operation_id="bulk", request=BulkIn, responses=BulkOut, summary="Decide about many candidates")
     def post(self, request: Request) -> Response:
         NoQuery.read_query(request)
-        data = BulkIn.read(request.data)
+        principal = principal_of(request)
+        data = BulkIn.read_body(request, also=_reason_of(principal))
         asked: dict[str, Any] = {
-            "principal": principal_of(request),
+            "principal": principal,
             "action": Action(data["action"]),
             "items": [Item(**item) for item in data["items"]],
             "reason": data.get("reason", ""),
@@ -191,7 +208,7 @@ class RestoreView(APIView):
 
 def _change_memory(request: Request, reference: str, service: Callable[..., Memory]) -> Response:
     NoQuery.read_query(request)
-    data = ReasonIn.read(request.data)
+    data = ReasonIn.read_body(request)
     principal = principal_of(request)
     memory = service(principal=principal, reference=reference, reason=data["reason"])
     return Response(memory_shown(principal, memory_for(principal, memory.pk)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
@@ -171,17 +172,19 @@ class DecideForm(PageForm):
     reason = Text(label="Reason", rows=3)
 
 
+_ITEM = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}):([0-9]{1,12})")
+
+
 def bulk_items(posted: QueryDict) -> list[Item]:
     """The ticked rows, each as ``id:version``."""
     return [_item(value) for value in posted.getlist("item")]
 
 
 def _item(value: str) -> Item:
-    candidate_id, _, version = value.partition(":")
-    try:
-        item = Item(UUID(candidate_id), int(version))
-    except ValueError:
-        raise Malformed(f"“{value[:60]}” is not a candidate and its version. Send the form of the queue.") from None
+    match = _ITEM.fullmatch(value)
+    if match is None:
+        raise Malformed(f"“{value[:60]}” is not a candidate and its version. Send the form of the queue.")
+    item = Item(UUID(match[1]), int(match[2]))
     if not 1 <= item.version <= MAX_VERSION:
         raise Malformed("A version is a whole number from 1. Send the form of the queue.")
     return item

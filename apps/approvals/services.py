@@ -28,7 +28,7 @@ from apps.candidates.proposal import require_within_limits, screened
 from apps.candidates.services import look_for_near
 from apps.candidates.transitions import candidate_apply, require_transition, require_version
 from apps.core.clock import now
-from apps.core.errors import Conflict, Forbidden, Invalid
+from apps.core.errors import Conflict, Forbidden, Refusals
 from apps.core.screening import check_text
 from apps.memories.lifecycle import (
     Statement,
@@ -452,10 +452,11 @@ def checked_reason(principal: Principal, reason: str, *, required: bool = True, 
     """Reasons are kept for good, so they are screened like any other text."""
     if not reason and not required:
         return ""
-    errors = check_text(reason, field=field, max_length=MAX_REASON)
-    if errors:
-        raise Invalid(f"The {field} will not do.", errors=errors)
-    screened(principal.workspace, {field: reason})
+    refusals = Refusals()
+    refusals.add(check_text(reason, field=field, max_length=MAX_REASON))
+    with refusals.collecting():
+        screened(principal.workspace, {field: reason})
+    refusals.raise_all(f"The {field} will not do.")
     return reason.strip()
 
 

@@ -15,19 +15,32 @@ from apps.accounts.authentication import principal_of
 from apps.accounts.idempotency import idempotent
 from apps.accounts.principal import Principal
 from apps.candidates.access import candidate_for
-from apps.candidates.corrections import Report, memory_correct
+from apps.candidates.corrections import Report, check_readable_report, memory_correct
 from apps.candidates.models import CandidateStatus, CorrectionKind
 from apps.candidates.opened import opened_record
-from apps.candidates.proposal import MAX_SUPERSEDES, Proposal, ScopeInput
+from apps.candidates.proposal import MAX_SUPERSEDES, Proposal, ScopeInput, check_readable
 from apps.candidates.revisions import Revision, candidate_revise, candidate_withdraw
 from apps.candidates.selectors import QueueFilter, candidates_shown, near_shown, queue
 from apps.candidates.services import Proposed, candidate_propose
 from apps.core.pagination import PageQuery, page_of
-from apps.core.serializers import Flag, Many, Moment, NoQuery, OneOf, Share, StrictSerializer, Text, Whole, utc_note
+from apps.core.serializers import (
+    Also,
+    Flag,
+    Many,
+    Moment,
+    NoQuery,
+    OneOf,
+    Share,
+    StrictSerializer,
+    Text,
+    Whole,
+    utc_note,
+)
 from apps.memories.models import MAX_CONTENT, Tier
 from apps.scopes.services import MAX_NAMES
 from apps.sources.api import SourceIn, SourceOut, sources_from
 from apps.sources.services import MAX_SOURCES
+from apps.taxonomy.selectors import find_types
 
 MAX_VERSION = 2_147_483_647
 REFERENCE = 64
@@ -158,8 +171,8 @@ class CandidatesView(APIView):
         summary="The queue for reviewers, their own candidates for proposers; the pending ones unless asked otherwise",
     )
     def get(self, request: Request) -> Response:
-        asked = QueueQuery.read_query(request)
         principal = principal_of(request)
+        asked = QueueQuery.read_query(request, also=lambda good: _check_type(principal, good))
         limit, cursor = asked.pop("limit"), asked.pop("cursor", None)
         rows = queue(principal, QueueFilter(**asked)).select_related("type", "origin_token")
         page = page_of(rows, order=("created_at", "id"), limit=limit, cursor=cursor, request=request)
@@ -178,11 +191,16 @@ class CandidatesView(APIView):
     @idempotent
     def post(self, request: Request) -> Response:
         NoQuery.read_query(request)
-        data = ProposeIn.read(request.data)
         principal = principal_of(request)
+        data = ProposeIn.read_body(request, also=also_of(principal))
         proposed = candidate_propose(principal=principal, proposal=_proposal(data))
         shown = proposed_shown(principal, proposed) | {"note": utc_note(dict(request.data), "valid_from")}
         return Response(shown, status=201 if proposed.created else 200)
+
+
+def _check_type(principal: Principal, good: dict[str, Any]) -> None:
+    if "type" in good:
+        find_types(principal.workspace, [good["type"]], field="type", active_only=False)
 
 
 def _proposal(data: dict[str, Any]) -> Proposal:
@@ -196,6 +214,21 @@ def _proposal(data: dict[str, Any]) -> Proposal:
         valid_from=data.get("valid_from"),
         tier=data["tier"],
     )
+
+
+def values_from(data: dict[str, Any]) -> dict[str, Any]:
+    """Scope and sources as services take them, where they are named."""
+    values = dict(data)
+    if "scope" in values:
+        values["scope"] = scope_from(values["scope"])
+    if "sources" in values:
+        values["sources"] = sources_from(values["sources"])
+    return values
+
+
+def also_of(principal: Principal, *, prefix: str = "") -> Also:
+    """For ``read_body``: look further at the values of a statement that can be read."""
+    return lambda good: check_readable(principal, values_from(good), prefix=prefix)
 
 
 def scope_from(value: dict[str, Any]) -> ScopeInput:
@@ -239,13 +272,9 @@ class ReviseView(APIView):
     @idempotent
     def post(self, request: Request, candidate_id: UUID) -> Response:
         NoQuery.read_query(request)
-        data = ReviseIn.read(request.data)
-        version = data.pop("version")
-        if "scope" in data:
-            data["scope"] = scope_from(data["scope"])
-        if "sources" in data:
-            data["sources"] = sources_from(data["sources"])
         principal = principal_of(request)
+        data = values_from(ReviseIn.read_body(request, also=also_of(principal)))
+        version = data.pop("version")
         candidate_revise(
             principal=principal, candidate_id=candidate_id, version=version, revision=Revision(values=data)
         )
@@ -259,7 +288,7 @@ class WithdrawView(APIView):
     @idempotent
     def post(self, request: Request, candidate_id: UUID) -> Response:
         NoQuery.read_query(request)
-        data = WithdrawIn.read(request.data)
+        data = WithdrawIn.read_body(request)
         principal = principal_of(request)
         candidate_withdraw(principal=principal, candidate_id=candidate_id, version=data["version"])
         return candidate_response(principal, candidate_id)
@@ -275,14 +304,15 @@ class CorrectionsView(APIView):
     @idempotent
     def post(self, request: Request, reference: str) -> Response:
         NoQuery.read_query(request)
-        data = CorrectionIn.read(request.data)
+        principal = principal_of(request)
+        data = CorrectionIn.read_body(request, also=lambda good: check_readable_report(principal, values_from(good)))
         report = Report(
             kind=data["kind"],
             reason=data["reason"],
             replacement=data.get("replacement", ""),
             sources=sources_from(data["sources"]),
         )
-        proposed = memory_correct(principal=principal_of(request), reference=reference, report=report)
+        proposed = memory_correct(principal=principal, reference=reference, report=report)
         return Response(
             {"id": str(proposed.candidate.pk), "status": proposed.status, "reason": proposed.reason},
             status=201 if proposed.created else 200,

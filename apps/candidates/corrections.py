@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -15,7 +17,7 @@ from apps.candidates.models import OPEN, Candidate, CandidateStatus, CorrectionK
 from apps.candidates.proposal import Proposal, ScopeInput, check_content, screened, source_flags, source_texts
 from apps.candidates.services import Proposed, Resolved, hold_origin, origin, said_before, settle
 from apps.core.clock import now
-from apps.core.errors import FieldError, Invalid, TooMany
+from apps.core.errors import FieldError, Refusals, TooMany
 from apps.core.screening import Flag, check_text
 from apps.memories.lifecycle import memory_dispute, pool_needed, require_transition
 from apps.memories.models import Action, Memory, MemoryStatus, SubjectKind
@@ -48,8 +50,7 @@ def memory_correct(*, principal: Principal, reference: str | UUID, report: Repor
     """
     principal.require_write()
     memory = memory_for(principal, reference)
-    _check(report, memory)
-    flags = screened(principal.workspace, _texts(report))
+    flags = _check(principal, report, memory)
     with pool_needed("Nothing was reported."), transaction.atomic():
         # Decisions lock the report first and its memory second; so does this.
         said_before(principal, _fingerprint(principal, memory))
@@ -63,7 +64,7 @@ def memory_correct(*, principal: Principal, reference: str | UUID, report: Repor
     return proposed
 
 
-def _check(report: Report, memory: Memory) -> None:
+def _check(principal: Principal, report: Report, memory: Memory) -> list[Flag]:
     errors = check_text(report.reason, field="reason", max_length=MAX_REASON)
     if report.kind not in CorrectionKind.values:
         errors.append(FieldError("kind", f"Use one of: {', '.join(CorrectionKind.values)}."))
@@ -72,8 +73,24 @@ def _check(report: Report, memory: Memory) -> None:
     errors += check_sources(report.sources)
     if report.replacement.strip() == memory.content.strip():
         errors.append(FieldError("replacement", "This says what the memory says already."))
-    if errors:
-        raise Invalid("The report will not do.", errors=errors)
+    refusals, flags = Refusals(), list[Flag]()
+    refusals.add(errors)
+    with refusals.collecting():
+        flags = screened(principal.workspace, _texts(report))
+    refusals.raise_all("The report will not do.")
+    return flags
+
+
+def check_readable_report(principal: Principal, values: Mapping[str, Any]) -> None:
+    """Raise ``Invalid`` for those values of a report whose others cannot even be read."""
+    refusals = Refusals()
+    sources = values.get("sources", ())
+    texts = {name: values[name] for name in ("reason", "replacement") if values.get(name)}
+    if "sources" in values:
+        refusals.add(check_sources(sources))
+    with refusals.collecting():
+        screened(principal.workspace, texts | source_texts(sources))
+    refusals.raise_all("Some values will not do.")
 
 
 def _texts(report: Report) -> dict[str, str]:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from apps.accounts.models import Workspace
 from apps.accounts.principal import Principal
 from apps.core.clock import now
-from apps.core.errors import Excluded, FieldError, Forbidden, Invalid
+from apps.core.errors import Excluded, FieldError, Forbidden, Invalid, Refusals
 from apps.core.screening import SOURCE_CODE, Flag, check_text, quotable, raise_if_refused
 from apps.memories.models import MAX_CONTENT, Memory, Tier
 from apps.memories.selectors import memories_by_reference
 from apps.scopes.scope import ResolvedScope, Scope
+from apps.scopes.services import check_scope
 from apps.sources.models import Source
 from apps.sources.services import SourceInput, check_sources
-from apps.taxonomy.models import Exclusion
+from apps.taxonomy.models import Exclusion, MemoryType
+from apps.taxonomy.selectors import resolve_type
 
 MAX_SUPERSEDES = 50
 EARLIEST = datetime(1900, 1, 1, tzinfo=UTC)
@@ -45,8 +48,21 @@ class Proposal:
     tier: str = Tier.DURABLE
 
 
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What was looked up while values were checked. ``type`` is none where none was named."""
+
+    type: MemoryType | None
+    targets: tuple[Memory, ...]
+    flags: tuple[dict[str, Any], ...]
+
+
 def check_content(content: str, *, tier: str, field: str = "content") -> list[FieldError]:
-    return check_text(content, field=field, max_length=MAX_CONTENT.get(tier, MAX_CONTENT[Tier.DURABLE]))
+    return check_text(content, field=field, max_length=max_content(tier))
+
+
+def max_content(tier: str) -> int:
+    return MAX_CONTENT.get(tier, MAX_CONTENT[Tier.DURABLE])
 
 
 def check_confidence(value: float | None, *, field: str = "confidence") -> list[FieldError]:
@@ -62,46 +78,98 @@ def check_valid_from(value: datetime | None, *, field: str = "valid_from") -> li
     return [FieldError(field, f"Give a moment between {EARLIEST:%Y} and {latest:%Y}.")]
 
 
-def check_proposal(proposal: Proposal) -> None:
-    """Raise ``Invalid`` naming every value that will not do."""
-    errors = check_content(proposal.content, tier=proposal.tier)
-    if proposal.tier not in Tier.values:
-        errors.append(FieldError("tier", f"Use one of: {', '.join(Tier.values)}."))
-    errors += check_sources(proposal.sources)
-    errors += check_confidence(proposal.confidence)
-    errors += check_valid_from(proposal.valid_from)
-    if len(proposal.supersedes) > MAX_SUPERSEDES:
-        errors.append(FieldError("supersedes", f"Name at most {MAX_SUPERSEDES} memories."))
-    if errors:
-        raise Invalid("The proposal will not do.", errors=errors)
+def check_proposal(principal: Principal, proposal: Proposal) -> Checked:
+    """Raise ``Invalid`` or ``Excluded`` naming every value that will not do."""
+    refusals = Refusals()
+    values = {field.name: getattr(proposal, field.name) for field in fields(proposal)}
+    checked = check_values(principal, values, limit=max_content(proposal.tier), refusals=refusals)
+    refusals.raise_all("The proposal will not do.")
+    return checked
 
 
-def screened(workspace: Workspace, fields: Mapping[str, str]) -> list[Flag]:
+def check_readable(principal: Principal, values: Mapping[str, Any], *, prefix: str = "") -> None:
+    """The same for those values of a statement whose others cannot even be read."""
+    refusals = Refusals()
+    limit = max_content(values.get("tier", Tier.INDEX))
+    check_values(principal, values, limit=limit, refusals=refusals, prefix=prefix)
+    refusals.raise_all("Some values will not do.")
+
+
+def check_values(
+    principal: Principal, values: Mapping[str, Any], *, limit: int, refusals: Refusals, prefix: str = ""
+) -> Checked:
+    """Look at those values of a statement that are there, whoever gives them, and collect all that is wrong.
+
+    ``limit`` is the most characters of ``content``; ``prefix`` stands before the names by which the sender knows them.
+    """
+    named = {name: f"{prefix}{name}" for name in (*values, *_OPTIONAL)}
+    if "content" in values:
+        refusals.add(check_text(values["content"], field=named["content"], max_length=limit))
+    if "tier" in values and values["tier"] not in Tier.values:
+        refusals.add([FieldError(named["tier"], f"Use one of: {', '.join(Tier.values)}.")])
+    if "scope" in values:
+        scope: ScopeInput = values["scope"]
+        refusals.add(check_scope(firm=scope.firm, domains=scope.domains, repos=scope.repos, field=named["scope"]))
+    if "sources" in values:
+        refusals.add(check_sources(values["sources"], field=named["sources"]))
+    refusals.add(check_confidence(values.get("confidence"), field=named["confidence"]))
+    refusals.add(check_valid_from(values.get("valid_from"), field=named["valid_from"]))
+    return _looked_up(principal, values, named, refusals)
+
+
+_OPTIONAL = ("confidence", "valid_from")
+
+
+def _looked_up(
+    principal: Principal, values: Mapping[str, Any], named: Mapping[str, str], refusals: Refusals
+) -> Checked:
+    type_: MemoryType | None = None
+    targets: list[Memory] = []
+    flags: list[Flag] = []
+    if "type" in values:
+        with refusals.collecting():
+            type_ = resolve_type(principal.workspace, values["type"], field=named["type"])
+    if len(values.get("supersedes", ())) > MAX_SUPERSEDES:
+        refusals.add([FieldError(named["supersedes"], f"Name at most {MAX_SUPERSEDES} memories.")])
+    elif values.get("supersedes"):
+        with refusals.collecting():
+            targets = resolve_targets(principal, values["supersedes"], field=named["supersedes"])
+    with refusals.collecting():
+        flags = screened(principal.workspace, _texts(values, named))
+    return Checked(type_, tuple(targets), tuple(dict(flag.as_dict()) for flag in flags))
+
+
+def _texts(values: Mapping[str, Any], named: Mapping[str, str]) -> dict[str, str]:
+    """Every text by the name its sender knows it by."""
+    texts = {named["content"]: values["content"]} if "content" in values else {}
+    if "scope" in values:
+        texts |= scope_texts(values["scope"], field=named["scope"])
+    if "sources" in values:
+        texts |= source_texts(values["sources"], field=named["sources"])
+    return texts
+
+
+def screened(workspace: Workspace, texts: Mapping[str, str]) -> list[Flag]:
     """Refuse secrets and what the workspace excludes; answer what a reviewer should see.
 
     Secrets are refused whatever the workspace says; the other exclusions are a curator's to switch off.
     """
     try:
-        return raise_if_refused(fields)
+        return raise_if_refused(texts)
     except Excluded:
         # What is in force is asked only where something was found, which is seldom.
         slugs = Exclusion.objects.filter(workspace=workspace, is_active=True, slug=SOURCE_CODE)
-        return raise_if_refused(fields, exclusions=set(slugs.values_list("slug", flat=True)))
+        return raise_if_refused(texts, exclusions=set(slugs.values_list("slug", flat=True)))
 
 
-def texts_of(proposal: Proposal) -> dict[str, str]:
-    """Every text of a proposal by the name its sender knows it by."""
-    return {"content": proposal.content} | scope_texts(proposal.scope) | source_texts(proposal.sources)
+def scope_texts(scope: ScopeInput, *, field: str = "scope") -> dict[str, str]:
+    listed = {f"{field}.domains": scope.domains, f"{field}.repos": scope.repos}
+    return {f"{name}[{at}]": value for name, values in listed.items() for at, value in enumerate(values)}
 
 
-def scope_texts(scope: ScopeInput) -> dict[str, str]:
-    listed = {"scope.domains": scope.domains, "scope.repos": scope.repos}
-    return {f"{field}[{at}]": name for field, names in listed.items() for at, name in enumerate(names)}
-
-
-def source_texts(sources: Sequence[SourceInput]) -> dict[str, str]:
+def source_texts(sources: Sequence[SourceInput], *, field: str = "sources") -> dict[str, str]:
     return {
-        f"sources[{at}].{name}": value
+        f"{field}[{at}].{name}": value
         for at, source in enumerate(sources)
         for name in ("reference", "url", "title", "quote", "commit")
         if (value := getattr(source, name))

@@ -14,30 +14,23 @@ from apps.candidates.access import candidate_for, is_proposer
 from apps.candidates.corrections import MAX_REASON, report_settled
 from apps.candidates.models import Candidate
 from apps.candidates.proposal import (
-    MAX_SUPERSEDES,
+    Checked,
     ScopeInput,
-    check_confidence,
-    check_content,
-    check_valid_from,
+    check_values,
+    max_content,
     memory_ids,
     require_within_limits,
-    resolve_targets,
     scope_flags,
-    scope_texts,
-    screened,
-    source_texts,
 )
 from apps.candidates.services import MAX_EVIDENCE, evidence_add, gate, look_for_near, new_sources, said_before
 from apps.candidates.transitions import candidate_apply, require_transition, require_version
 from apps.core.clock import now
-from apps.core.errors import Conflict, FieldError, Forbidden, Invalid, UnknownKeys
-from apps.core.screening import check_text
+from apps.core.errors import Conflict, FieldError, Forbidden, Invalid, Refusals, UnknownKeys
 from apps.memories.fingerprints import fingerprint
 from apps.memories.lifecycle import pool_needed
 from apps.memories.models import Action
 from apps.scopes.services import scope_register
-from apps.sources.services import SourceInput, check_sources, sources_record
-from apps.taxonomy.selectors import resolve_type
+from apps.sources.services import SourceInput, sources_record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,12 +60,11 @@ def candidate_revise(*, principal: Principal, candidate_id: UUID, version: int, 
     if not values:
         raise Invalid("Name at least one field to revise.", errors=[FieldError("content", "Nothing is revised.")])
     candidate = candidate_for(principal, candidate_id)
-    _check(values, candidate)
-    flags = [flag.as_dict() for flag in screened(principal.workspace, _texts(values))]
+    checked = _check(principal, values, candidate)
     with transaction.atomic():
         candidate = _own_open_candidate(principal, candidate_id, version, Action.REVISE)
         before = _revisable(candidate)
-        _change(principal, candidate, values, flags)
+        _change(principal, candidate, values, checked)
         status, why = gate(candidate.type, candidate.confidence, principal.confidence_ceiling)
         candidate_apply(
             candidate,
@@ -100,48 +92,31 @@ def _own_open_candidate(principal: Principal, candidate_id: UUID, version: int, 
     return candidate
 
 
-def _check(values: dict[str, Any], candidate: Candidate) -> None:
-    errors: list[FieldError] = []
-    if "content" in values:
-        errors += _check_content(values["content"], candidate)
-    if "confidence" in values:
-        errors += check_confidence(values["confidence"])
-    if "valid_from" in values:
-        errors += check_valid_from(values["valid_from"])
-    if "sources" in values:
-        errors += check_sources(values["sources"])
-    if len(values.get("supersedes", ())) > MAX_SUPERSEDES:
-        errors.append(FieldError("supersedes", f"Name at most {MAX_SUPERSEDES} memories."))
+def _check(principal: Principal, values: dict[str, Any], candidate: Candidate) -> Checked:
+    refusals = Refusals()
     if candidate.corrects_id and {"type", "scope", "supersedes"} & set(values):
-        errors.append(FieldError("type", "A report keeps the type, scope and target of the memory it is about."))
-    if errors:
-        raise Invalid("The revision will not do.", errors=errors)
+        about = "A report keeps the type, scope and target of the memory it is about."
+        refusals.add([FieldError("type", about)])
+    limit = max_content(candidate.tier) if candidate.brings_memory else MAX_REASON
+    checked = check_values(principal, values, limit=limit, refusals=refusals)
+    refusals.raise_all("The revision will not do.")
+    return checked
 
 
-def _check_content(content: str, candidate: Candidate) -> list[FieldError]:
-    if not candidate.brings_memory:
-        return check_text(content, field="content", max_length=MAX_REASON)
-    return check_content(content, tier=candidate.tier)
-
-
-def _texts(values: dict[str, Any]) -> dict[str, str]:
-    texts = {"content": values["content"]} if "content" in values else {}
-    return texts | scope_texts(values.get("scope", ScopeInput())) | source_texts(values.get("sources", ()))
-
-
-def _change(principal: Principal, candidate: Candidate, values: dict[str, Any], flags: list[dict[str, Any]]) -> None:
+def _change(principal: Principal, candidate: Candidate, values: dict[str, Any], checked: Checked) -> None:
     """Apply checked values to a locked candidate and save them; status and version follow separately."""
     kept = [flag for flag in candidate.flags if not _replaced(flag["field"], values)]
+    flags = list(checked.flags)
     if "content" in values:
         candidate.content = values["content"]
         if not candidate.brings_memory:
             candidate.correction_reason = values["content"]  # such a report says nothing but its reason
-    if "type" in values:
-        candidate.type = resolve_type(principal.workspace, values["type"])
+    if checked.type is not None:
+        candidate.type = checked.type
     if "scope" in values:
         flags = flags + _change_scope(principal, candidate, values["scope"])
     if "supersedes" in values:
-        candidate.supersedes = memory_ids(resolve_targets(principal, values["supersedes"]))
+        candidate.supersedes = memory_ids(checked.targets)
     if "sources" in values:
         _add_sources(principal, candidate, values["sources"])
     candidate.confidence = values.get("confidence", candidate.confidence)

@@ -19,16 +19,14 @@ from apps.candidates.access import is_proposer
 from apps.candidates.models import ONCE_WHILE_OPEN, Candidate, CandidateEvidence, CandidateStatus, Proposer
 from apps.candidates.near import near_by_text
 from apps.candidates.proposal import (
+    Checked,
     Proposal,
     ScopeInput,
     check_proposal,
     memory_ids,
     require_within_limits,
-    resolve_targets,
     scope_flags,
-    screened,
     source_flags,
-    texts_of,
 )
 from apps.candidates.transitions import candidate_move
 from apps.core.clock import now
@@ -41,7 +39,6 @@ from apps.scopes.services import scope_register
 from apps.sources.models import Source
 from apps.sources.services import SourceInput, sources_record
 from apps.taxonomy.models import MemoryType
-from apps.taxonomy.selectors import resolve_type
 
 MAX_OPEN_PER_ORIGIN = 200
 # However often the same is proposed, one candidate stays something that a person can look at.
@@ -102,17 +99,15 @@ def candidate_propose(*, principal: Principal, proposal: Proposal) -> Proposed:
     when too much of this origin is waiting already.
     """
     principal.require_write()
-    check_proposal(proposal)
-    flags = [flag.as_dict() for flag in screened(principal.workspace, texts_of(proposal))]
+    checked = check_proposal(principal, proposal)
     with transaction.atomic():
-        resolved = _resolve(principal, proposal, flags)
+        resolved = _resolve(principal, proposal, checked)
         return settle(principal, resolved)
 
 
-def _resolve(principal: Principal, proposal: Proposal, flags: Sequence[dict[str, Any]]) -> Resolved:
-    workspace = principal.workspace
-    type_ = resolve_type(workspace, proposal.type)
-    targets = resolve_targets(principal, proposal.supersedes)
+def _resolve(principal: Principal, proposal: Proposal, checked: Checked) -> Resolved:
+    workspace, type_ = principal.workspace, checked.type
+    assert type_ is not None  # every proposal names one, and it was looked up  # noqa: S101
     registered = _register_scope(principal, proposal.scope)
     sources = sources_record(workspace, proposal.sources)
     return Resolved(
@@ -120,8 +115,8 @@ def _resolve(principal: Principal, proposal: Proposal, flags: Sequence[dict[str,
         type=type_,
         scope=registered.scope,
         sources=tuple(sources),
-        targets=tuple(targets),
-        flags=(*flags, *scope_flags(registered), *source_flags(sources)),
+        targets=checked.targets,
+        flags=(*checked.flags, *scope_flags(registered), *source_flags(sources)),
         fingerprint=fingerprint(proposal.content, type_id=type_.pk, scope=registered.scope),
     )
 

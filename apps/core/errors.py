@@ -10,7 +10,8 @@ error partial, MCP renders the same dict. The HTTP status says what kind of thin
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,6 +111,43 @@ class Excluded(Invalid):
     """Text that must not be remembered: secrets, source code, diffs, stack traces."""
 
     code = "excluded"
+
+
+class Refusals:
+    """What is wrong with one request, from several looks at it, to be said all at once."""
+
+    def __init__(self) -> None:
+        self._found: list[Invalid] = []
+
+    def add(self, errors: Iterable[FieldError]) -> None:
+        if listed := list(errors):
+            self._found.append(Invalid(listed[0].message, errors=listed))
+
+    @contextmanager
+    def collecting(self) -> Iterator[None]:
+        """What the block refuses is kept for later."""
+        try:
+            yield
+        except Invalid as refusal:
+            self._found.append(refusal)
+
+    @property
+    def errors(self) -> list[FieldError]:
+        return [error for refusal in self._found for error in refusal.errors]
+
+    def raise_all(self, detail: str) -> None:
+        """Raise what was found, if anything: by itself what was refused alone, else as ``Invalid`` with ``detail``.
+
+        Text that must not be remembered outweighs the rest: whoever sent it should read that first.
+        """
+        if not self._found:
+            return
+        leading = next((refusal for refusal in self._found if isinstance(refusal, Excluded)), None)
+        if leading is not None:
+            raise Excluded(leading.detail, errors=self.errors, extra=leading.extra)
+        if len(self._found) == 1 and self._found[0].code != Invalid.code:
+            raise self._found[0]
+        raise Invalid(detail, errors=self.errors)
 
 
 class TooMany(DomainError):

@@ -11,7 +11,7 @@ A room declares what it takes and gets a plain, typed dict, or one refusal that 
         confidence = Share(required=False)
         scope = ScopeIn()
 
-    data = ProposeIn.read(request.data)
+    data = ProposeIn.read_body(request)
 
     class SearchQuery(StrictQuery):
         q = Text(max_length=8_000, verbatim=True)
@@ -22,13 +22,16 @@ A room declares what it takes and gets a plain, typed dict, or one refusal that 
 An unknown key or parameter is 400, at any depth, before anything else is looked at. A known one of the wrong
 type or with a value that will not do is 422 and named by its path, ``sources[0].url``. Nothing is coerced: ``"1"``
 is no number, ``1`` is no boolean, an empty or ``null`` parameter never means "everything".
+
+``also`` looks further at the values that can be read where others cannot, and raises ``Invalid``: whoever sent both
+faults gets to read of both.
 """
 
 from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from typing import Any, ClassVar, NoReturn
 from urllib.parse import unquote_to_bytes
@@ -37,9 +40,11 @@ from rest_framework import serializers
 from rest_framework.fields import empty
 from rest_framework.request import Request
 
-from apps.core.errors import FieldError, Invalid, Malformed, UnknownKeys
+from apps.core.errors import FieldError, Invalid, Malformed, Refusals, UnknownKeys
 from apps.core.problems import field_errors
 from apps.core.screening.text import check_text
+
+Also = Callable[[dict[str, Any]], object]
 
 _NOT_A_VALUE = ("null", "[]", "{}", "undefined", "None")
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
@@ -225,9 +230,19 @@ class StrictSerializer(_Strict, serializers.Serializer[Any]):
     """An object with these keys and no others."""
 
     json_name, json_types = "an object", (dict,)
+    # Whether its values can be looked at further, one by one, where some of them will not do.
+    is_good_in_parts: ClassVar[bool] = False
 
     @classmethod
-    def read(cls, data: Any) -> dict[str, Any]:
+    def read_body(cls, request: Request, *, also: Also | None = None) -> dict[str, Any]:
+        """``read`` the body of a request, which must have one: nothing at all is no JSON."""
+        data = request.data
+        if not data and request.stream is None:
+            raise Malformed("The body is empty. Send one JSON object.", code="not_json")
+        return cls.read(data, also=also)
+
+    @classmethod
+    def read(cls, data: Any, *, also: Also | None = None) -> dict[str, Any]:
         """The validated values, or ``UnknownKeys``, or ``Invalid`` with every fault."""
         serializer = cls()
         if not isinstance(data, dict):
@@ -236,18 +251,39 @@ class StrictSerializer(_Strict, serializers.Serializer[Any]):
         if unknown:
             names = [f"{path}{name}" for path, found, _ in unknown for name in found]
             raise UnknownKeys(names, allowed={f"{path}{name}" for path, _, known in unknown for name in known})
-        return _validated(serializer, data)
+        return _validated(serializer, data, also=also)
 
-    def to_internal_value(self, data: Any) -> Any:
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
         self.require_type(data)
-        return super().to_internal_value(data)
+        values: dict[str, Any] = {}
+        errors: dict[str, Any] = {}
+        for name, field in self.fields.items():
+            try:
+                values[name] = field.run_validation(field.get_value(data))
+            except serializers.SkipField:
+                continue
+            except _GoodInParts as error:
+                errors[name] = error.detail
+                if getattr(field, "is_good_in_parts", False):
+                    values[name] = error.good
+            except serializers.ValidationError as error:
+                errors[name] = error.detail
+        if errors:
+            raise _GoodInParts(errors, good=values)
+        return values
+
+
+class _GoodInParts(serializers.ValidationError):
+    def __init__(self, errors: dict[str, Any], *, good: dict[str, Any]) -> None:
+        super().__init__(errors)
+        self.good = good
 
 
 class StrictQuery(StrictSerializer):
     """The query parameters that an address takes."""
 
     @classmethod
-    def read_query(cls, request: Request) -> dict[str, Any]:
+    def read_query(cls, request: Request, *, also: Also | None = None) -> dict[str, Any]:
         """The validated parameters, or ``UnknownKeys``, or ``Invalid`` with every fault."""
         _require_utf8(request)
         serializer = cls()
@@ -260,11 +296,11 @@ class StrictQuery(StrictSerializer):
         for name in parameters:
             field = serializer.fields[name]
             values = parameters.getlist(name)
-            errors += _parameter_errors(name, field, values)
-            data[name] = _from_parameters(field, values)
-        if errors:
-            raise Invalid(_summary(errors), errors=errors)
-        return _validated(serializer, data)
+            if faults := _parameter_errors(name, field, values):
+                errors += faults
+            else:
+                data[name] = _from_parameters(field, values)
+        return _validated(serializer, data, errors, also=also)
 
 
 class NoQuery(StrictQuery):
@@ -310,13 +346,36 @@ def _has_no_offset(text: str) -> bool:
         return False
 
 
-def _validated(serializer: StrictSerializer, data: Mapping[str, Any]) -> dict[str, Any]:
+def _validated(
+    serializer: StrictSerializer,
+    data: Mapping[str, Any],
+    known: Sequence[FieldError] = (),
+    *,
+    also: Also | None,
+) -> dict[str, Any]:
+    """``known`` are the faults found before; their fields are not in ``data``, and not missing either."""
+    errors = list(known)
+    named = {error.field for error in known}
     try:
         values: dict[str, Any] = serializer.run_validation(data)
+    except _GoodInParts as error:
+        values = error.good
+        errors += [fault for fault in field_errors(error.detail) if fault.field not in named]
     except serializers.ValidationError as error:
-        errors = list(field_errors(error.detail))
-        raise Invalid(_summary(errors), errors=errors) from None
+        raise Invalid("The values will not do.", errors=list(field_errors(error.detail))) from None
+    if errors:
+        _refuse_all(errors, values, also)
     return values
+
+
+def _refuse_all(errors: Sequence[FieldError], good: dict[str, Any], also: Also | None) -> NoReturn:
+    refusals = Refusals()
+    refusals.add(errors)
+    with refusals.collecting():
+        if also is not None:
+            also(good)
+    refusals.raise_all(_summary(refusals.errors))
+    raise AssertionError("There was something to refuse.")
 
 
 def _summary(errors: Sequence[FieldError]) -> str:

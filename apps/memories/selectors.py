@@ -17,7 +17,9 @@ from apps.memories.verdicts import verdict_shown, verdicts_of
 from apps.scopes.models import Repository
 from apps.scopes.selectors import domain_slugs, repository_slugs
 
-_NUMBER = re.compile(r"[Mm]-(\d{1,18})")
+# One way of writing each: what is written otherwise names nothing, rather than what it may have been meant for.
+_NUMBER = re.compile(r"M-([1-9][0-9]{0,17})")
+_ID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
 
 def memories_visible(principal: Principal) -> MemoryQuerySet:
@@ -47,13 +49,9 @@ def memories_by_reference(principal: Principal, references: Sequence[str]) -> di
 
 
 def _key(reference: str) -> UUID | int | None:
-    match = _NUMBER.fullmatch(reference.strip())
-    if match:
+    if match := _NUMBER.fullmatch(reference):
         return int(match[1])
-    try:
-        return UUID(reference.strip())
-    except ValueError:
-        return None
+    return UUID(reference) if _ID.fullmatch(reference) else None
 
 
 def memory_for(principal: Principal, reference: str | UUID, *, lock: bool = False) -> Memory:

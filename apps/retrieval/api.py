@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.accounts.authentication import principal_of
+from apps.accounts.principal import Principal
 from apps.accounts.throttling import SEARCH
 from apps.core.serializers import Many, Moment, NoQuery, OneOf, StrictQuery, Text, Whole, utc_note
 from apps.memories.models import MemoryStatus, Tier
@@ -18,6 +19,7 @@ from apps.memories.selectors import memory_for, memory_shown
 from apps.retrieval.request import DEFAULT_LIMIT, INTENTS, MAX_LIMIT, MAX_QUESTION, SearchRequest
 from apps.retrieval.services import search
 from apps.sources.api import SourceOut
+from apps.taxonomy.selectors import find_types
 
 MAX_LISTED = 100
 
@@ -94,14 +96,19 @@ class SearchView(APIView):
         operation_id="search", parameters=[SearchQuery], responses=SearchOut, summary="Search what the firm knows"
     )
     def get(self, request: Request) -> Response:
-        asked = SearchQuery.read_query(request)
+        principal = principal_of(request)
+        asked = SearchQuery.read_query(request, also=lambda good: _check_types(principal, good))
         values: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in asked.items()
         }
         note = utc_note(request.query_params, "as_of", "known_at")
         notes = (note,) if note else ()
-        answer = search(principal=principal_of(request), request=SearchRequest(**values, notes=notes))
+        answer = search(principal=principal, request=SearchRequest(**values, notes=notes))
         return Response(answer.as_dict())
+
+
+def _check_types(principal: Principal, good: dict[str, Any]) -> None:
+    find_types(principal.workspace, good.get("types", []), field="types", active_only=False)
 
 
 class MemoryView(APIView):

@@ -15,15 +15,14 @@ MAX_NAME_LENGTH = 200
 MAX_REMOTE_LENGTH = 500
 
 
-def scope_register(workspace: Workspace, *, firm: bool, domains: Sequence[str], repos: Sequence[str]) -> ResolvedScope:
+def scope_register(
+    workspace: Workspace, *, firm: bool, domains: Sequence[str], repos: Sequence[str], field: str = "scope"
+) -> ResolvedScope:
     """Turn names into a scope; names not seen before are registered as unconfirmed, verbatim.
 
-    Raises ``Invalid`` when nothing is named at all: an empty scope is never "everything".
+    Raises ``Invalid`` naming ``field`` when nothing is named at all: an empty scope is never "everything".
     """
-    errors = check_names("scope.domains", domains) + check_names("scope.repos", repos)
-    if not firm and not domains and not repos:
-        message = "Say where this holds: set firm to true, or name at least one domain or repository."
-        errors.append(FieldError("scope", message))
+    errors = check_scope(firm=firm, domains=domains, repos=repos, field=field)
     if errors:
         raise Invalid("The scope will not do.", errors=errors)
     found_domains, new_domains = _register_domains(workspace, domains)
@@ -34,6 +33,14 @@ def scope_register(workspace: Workspace, *, firm: bool, domains: Sequence[str], 
         repo_ids=tuple(sorted({row.pk for row in found_repos})),
     )
     return ResolvedScope(scope, new_domains=tuple(new_domains), new_repos=tuple(new_repos))
+
+
+def check_scope(*, firm: bool, domains: Sequence[str], repos: Sequence[str], field: str = "scope") -> list[FieldError]:
+    errors = check_names(f"{field}.domains", domains) + check_names(f"{field}.repos", repos)
+    if not firm and not domains and not repos:
+        message = "Say where this holds: set firm to true, or name at least one domain or repository."
+        errors.append(FieldError(field, message))
+    return errors
 
 
 def check_names(field: str, names: Sequence[str]) -> list[FieldError]:

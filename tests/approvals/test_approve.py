@@ -204,7 +204,7 @@ def test_an_amendment_may_take_the_supersession_away(client, proposer, reviewer)
         ({"content": "x" * 8_001}, 422, "amendment.content"),
         ({"content": "a\x00"}, 422, "amendment.content"),
         ({"type": "foo"}, 422, "amendment.type"),
-        ({"scope": {}}, 422, "scope"),
+        ({"scope": {}}, 422, "amendment.scope"),
         ({"confidence": 7}, 422, "amendment.confidence"),
         ({"valid_from": "soon"}, 422, "amendment.valid_from"),
         ({"supersedes": ["M-404"]}, 422, "amendment.supersedes[0]"),

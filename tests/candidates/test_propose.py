@@ -284,7 +284,7 @@ def test_a_memory_of_another_workspace_is_not_there_to_supersede(agent, other_wo
 def test_a_memory_may_be_superseded_by_its_number(agent, robo, reviewer):
     memory = remember(of_token(robo.token), reviewer)
 
-    response = agent.post(URL, a_body(supersedes=[memory.label.lower(), str(memory.pk)]))
+    response = agent.post(URL, a_body(supersedes=[memory.label, str(memory.pk)]))
 
     assert response.status_code == 201
     assert Candidate.objects.get(pk=response.json()["id"]).supersedes == [memory.pk]

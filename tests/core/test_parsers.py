@@ -84,8 +84,11 @@ def test_content_types(api, robo, content_type: str, status: int) -> None:
         assert answer.json()["code"] == "unsupported_media_type"
 
 
-def test_no_body_at_all_is_said_to_miss_its_fields(api, robo) -> None:
+def test_no_body_at_all_is_no_json_and_an_empty_object_misses_its_fields(api, robo) -> None:
     answer = api(robo).post(BODY)
+    assert (answer.status_code, answer.json()["code"]) == (400, "not_json")
+    assert answer.json()["detail"] == "The body is empty. Send one JSON object."
+    answer = api(robo).post(BODY, {})
     assert answer.status_code == 422
     assert answer.json()["errors"] == [{"field": "content", "message": "This is missing."}]
 

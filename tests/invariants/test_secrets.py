@@ -1,4 +1,4 @@
-"""A secret, or somebody's personal data, is refused before anything is stored, logged or embedded, and stands nowhere."""
+"""A secret is refused before anything is stored, logged or embedded, and stands nowhere; so is personal data."""
 
 from __future__ import annotations
 

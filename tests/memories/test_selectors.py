@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from apps.candidates.models import Candidate
 from apps.scopes.models import Repository
 from tests.conftest import issue
-from tests.ledger import approve, fresh, of_person, of_token, propose, reject, remember, reopen
+from tests.ledger import a_body, approve, fresh, of_person, of_token, propose, reject, remember, reopen
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("pool")]
 
@@ -33,10 +33,31 @@ def memory(proposer, reviewer):
 
 def test_a_memory_is_read_by_id_and_by_number_by_everybody_in_the_workspace(api, memory, robo, bob, alice):
     for who in (robo, bob, alice):
-        for reference in (memory.pk, memory.label, memory.label.lower(), str(memory.pk).upper()):
+        for reference in (memory.pk, memory.label, str(memory.pk).upper()):
             response = api(who).get(f"{URL}/{reference}/")
             assert response.status_code == 200
             assert response.json()["id"] == str(memory.pk)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        *("M-\u0661", "M-\uff11", "M-01", "M-0001", "m-1", "M-+1", "M- 1", "M-1_", "M-1.0", "M\u22121", "M\u20101"),
+        *("%20M-1", "M-1%20", "M-1%0A", "%E3%80%80M-1", "{{{}}}", "urn:uuid:{}", "{}%20", "%20{}", "{}-", "-{}"),
+    ],
+)
+def test_a_reference_is_written_in_one_way(api, robo, browser, alice, memory, written):
+    assert memory.label == "M-1"
+    address = written.format(memory.pk)
+    assert api(robo).get(f"{URL}/{address}/").status_code == 404
+    assert browser(alice).get(f"/memories/{address}/").status_code == 404
+
+
+@pytest.mark.parametrize("written", ["{0.hex}", "{{{0}}}", "urn:uuid:{0}", "M-01", " M-1", "m-1"])
+def test_what_would_be_replaced_is_written_in_one_way(api, robo, memory, written):
+    response = api(robo).post("/api/v1/candidates/", a_body(supersedes=[written.format(memory.pk)]))
+    assert response.status_code == 422
+    assert [error["field"] for error in response.json()["errors"]] == ["supersedes[0]"]
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 """Personal data in text: e-mail addresses, telephone numbers, payment cards and bank accounts.
 
 Cards are told from other digits by the Luhn check and the numbers that issuers have, accounts by the ISO 7064 mod 97-10
-check of an IBAN and the length that its country gives it. What engineers write that only looks alike (remotes, versions,
-ids, counts, moments, addresses that stand for nobody) is left alone.
+check of an IBAN and the length that its country gives it. What engineers write that only looks alike (remotes,
+versions, ids, counts, moments, addresses that stand for nobody) is left alone.
 """
 
 from __future__ import annotations
