@@ -83,6 +83,7 @@ class Search:
     notes: list[str] = field(default_factory=list)
     shortfalls: list[Shortfall] = field(default_factory=list)
     pool_answers: bool = True
+    unrelated_below: float = 0.0
     refused: int = 0
     not_in_pool: int = 0
     failed: bool = False

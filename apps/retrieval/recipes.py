@@ -10,13 +10,18 @@ from apps.core.errors import Invalid
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """``depth`` is how many memories each arm brings; weights are shares of the fused relevance."""
+    """``depth`` is how many memories each arm brings; weights are shares of the fused relevance.
+
+    ``least_coverage`` is the share of the question's words, weighed by how rare they are, that a memory needs to be an
+    answer where its meaning is not near.
+    """
 
     name: str
     depth: int = 100
     vector_weight: float = 0.8
     text_weight: float = 0.2
     disputed_factor: float = 0.9
+    least_coverage: float = 0.6
 
 
 DEFAULT: Final = Recipe(name="default")

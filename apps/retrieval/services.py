@@ -85,6 +85,8 @@ def _let_through(principal: Principal, run: Search) -> list[dict[str, Any]]:
             run.skip("decay", f"The recipe {run.recipe.name} lets nothing fade.")
             found = visibility.check(run)
             run.skip("rerank", f"The recipe {run.recipe.name} has no reranker.")
+            if not run.hits and not run.degraded:
+                run.notes.append("Nothing that is known here answers this.")
             return _results(principal, run.hits[: run.limit], found)
     except OperationalError as error:
         if not is_timeout(error):

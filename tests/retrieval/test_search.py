@@ -207,7 +207,7 @@ def test_a_recipe_is_for_curators(remember: Callable[..., Memory], reviewer: Pri
         ask(reviewer, "build", recipe="text")
     curator = ledger.of_person(carol)
     answer = ask(curator, "build minutes", recipe="text")
-    assert set(answer.results[0]["scores"]) == {"text", "fused"}
+    assert set(answer.results[0]["scores"]) == {"text", "coverage", "fused"}
     with pytest.raises(Invalid):
         ask(curator, "build", recipe="secret sauce")
 
@@ -298,3 +298,33 @@ def test_thirty_among_many_are_all_found(remember: Callable[..., Memory], bot: P
     }
     answer = ask(bot, "deploy step waits for the canary", repos=("acme/isle",), limit=20)
     assert set(labels(answer)) == small
+
+
+def test_the_nearest_memory_is_no_answer_where_nothing_is_near(
+    remember: Callable[..., Memory], bot: Principal, embedder: Any
+) -> None:
+    embedder.unrelated_below = 0.5
+    remember("Refunds are paid out in the currency of the invoice.")
+    answer = ask(bot, "Which guitar strings last longest?")
+    assert labels(answer) == []
+    assert not answer.degraded
+    assert answer.note.endswith("Nothing that is known here answers this.")
+    (fuse,) = (stage for stage in answer.pipeline_stages if stage["name"] == "fuse")
+    assert fuse["detail"].endswith("1 of them have too little in common with the question.")
+
+
+def test_rare_words_make_an_answer_of_what_is_not_near_in_meaning(
+    remember: Callable[..., Memory], bot: Principal, embedder: Any
+) -> None:
+    memory = remember("FM_LEDGER_LAG is logged by the payout worker whenever the nightly settlement file is late.")
+    embedder.unrelated_below = 1.0
+    assert labels(ask(bot, "FM_LEDGER_LAG")) == [memory.label]
+    assert labels(ask(bot, "Why do guitars and pianos sound late?")) == []
+
+
+def test_without_the_vector_arm_whatever_shares_a_word_is_shown(
+    remember: Callable[..., Memory], reviewer: Principal, carol: User, embedder: Any
+) -> None:
+    memory = remember("Refunds are paid out in the currency of the invoice.")
+    embedder.unrelated_below = 1.0
+    assert labels(ask(ledger.of_person(carol), "invoice guitar strings piano", recipe="text")) == [memory.label]

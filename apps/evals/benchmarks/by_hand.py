@@ -1,5 +1,8 @@
 """The search of the pool as somebody would write it by hand, with psycopg alone: what ours is measured against.
 
+A search that may be put behind a pooler, and may not hang, takes a transaction: a statement that sets its bounds, and
+the statement that looks. ``nearest`` is the second one alone.
+
 Written apart from the provider on purpose. One row is one hit here: memories of several passages, which the provider
 puts together, are not in the data that this is measured on.
 """
@@ -36,8 +39,11 @@ _IDS: Final = f"SELECT id FROM {{table}} WHERE {_ADMITTED}"
 _COUNT: Final = f"SELECT count(*) FROM {{table}} WHERE {_ADMITTED}"
 
 
+_SETTINGS: Final = "SELECT set_config('statement_timeout', '2000', true), set_config('jit', 'off', true)"
+
+
 class ByHand:
-    """A connection of its own, one statement a search."""
+    """A connection of its own."""
 
     def __init__(self, *, cursor_factory: type[Cursor] | None = None) -> None:
         """To where Django is connected; ``cursor_factory`` for statements that were made for another kind."""
@@ -51,6 +57,12 @@ class ByHand:
     def nearest(self, query: PoolQuery) -> list[tuple[UUID, float]]:
         """Exact: the sum keeps PostgreSQL from walking the HNSW index."""
         return self._run(_sql(_NEAREST, query, distance="(vector <=> %(vector)s::vector) + 0"), query)
+
+    def bounded(self, query: PoolQuery) -> list[tuple[UUID, float]]:
+        """``nearest`` within bounds that end with it."""
+        with self._connection.transaction():
+            self._connection.execute(_SETTINGS).fetchall()
+            return self.nearest(query)
 
     def brute_force(self, query: PoolQuery) -> list[tuple[UUID, float]]:
         """Exact beyond doubt: every row of the table is read, no index is used."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from apps.memories.providers.base import ProviderError
 from apps.memories.providers.embedders.base import Matrix, Span
-from apps.memories.providers.embedders.local import DIMENSIONS, MAX_TOKENS, NAME
+from apps.memories.providers.embedders.local import DIMENSIONS, MAX_TOKENS, NAME, UNRELATED_BELOW
 
 
 class RecordedEmbedder:
@@ -17,6 +17,7 @@ class RecordedEmbedder:
     name = NAME
     dimensions = DIMENSIONS
     max_tokens = MAX_TOKENS
+    unrelated_below = UNRELATED_BELOW
 
     def __init__(self, known: Mapping[str, Matrix] | None = None) -> None:
         self.known: dict[str, Matrix] = dict(known or {})

@@ -241,6 +241,11 @@ class MemoryProvider(Protocol):
     tells no time of its own: every moment comes with the query or the record.
     """
 
+    @property
+    def unrelated_below(self) -> float:
+        """The score below which a memory has nothing in common with the question; 0 where that is not known."""
+        ...
+
     def warm_up(self) -> None:
         """Load what the first call would otherwise wait for; asks neither the network nor the database."""
         ...

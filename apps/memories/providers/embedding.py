@@ -74,6 +74,10 @@ class EmbeddingProvider:
         # Failures are not remembered, only answers.
         self._remembered = lru_cache(maxsize=_REMEMBERED_QUERIES)(self._embed_query)
 
+    @property
+    def unrelated_below(self) -> float:
+        return self.embedder.unrelated_below
+
     def prepare_many(self, texts: Sequence[str]) -> list[Prepared]:
         for text in texts:
             require_text("text", text)

@@ -24,8 +24,22 @@ def run(search: Search) -> None:
                 for name, scores in arms.items()
             }
             hit.score = hit.scores["fused"] = sum(parts.values())
-        search.hits.sort(key=_best_first)
-        stage.detail = f"{len(search.hits)} from {', '.join(arms) or 'no arm'}."
+        found = len(search.hits)
+        search.hits = sorted((hit for hit in search.hits if _answers(search, hit)), key=_best_first)
+        stage.detail = f"{found} from {', '.join(arms) or 'no arm'}."
+        if len(search.hits) < found:
+            stage.detail += f" {found - len(search.hits)} of them have too little in common with the question."
+
+
+def _answers(search: Search, hit: Hit) -> bool:
+    """Near enough in meaning, or by its words. There is always a nearest memory; that alone makes it no answer.
+
+    Without the vector arm nothing is known about meaning, and whatever shares a word is shown.
+    """
+    if "vector" not in search.arms:
+        return True
+    is_near = hit.scores.get("vector", 0.0) >= search.unrelated_below
+    return is_near or hit.scores.get("coverage", 0.0) >= search.recipe.least_coverage
 
 
 def _normalised(name: str, hits: list[Hit]) -> dict[UUID, float]:

@@ -31,7 +31,7 @@ import logging
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.db import DatabaseError, InterfaceError, connection
@@ -67,7 +67,7 @@ def run(search: Search) -> None:
         except (DatabaseError, InterfaceError) as error:
             _could_not_look(search, stage, error)
             return
-        search.arms["text"] = [Hit(memory_id, {"text": score}) for memory_id, score in found]
+        search.arms["text"] = [Hit(row.memory_id, {"text": row.bm25, "coverage": row.coverage}) for row in found]
         stage.detail = detail
 
 
@@ -82,7 +82,15 @@ def _could_not_look(search: Search, stage: Stage, error: Exception) -> None:
     search.degrade(Shortfall.WORDS_FAILED, "Matching words were not looked for, because the database could not do it.")
 
 
-def bm25(admission: Admission, question: str, *, limit: int) -> tuple[list[tuple[UUID, float]], str]:
+class Ranked(NamedTuple):
+    """``coverage`` is the share of the question's words that it holds, weighed by their idf."""
+
+    memory_id: UUID
+    bm25: float
+    coverage: float
+
+
+def bm25(admission: Admission, question: str, *, limit: int) -> tuple[list[Ranked], str]:
     """The best documents with their BM25 scores, best first, and a sentence on how they were found."""
     with reading_within(SECONDS) as time_limit:
         _keep_to_indexes()
@@ -141,24 +149,22 @@ preselected AS MATERIALIZED (
 SELECT preselected.id, sum(
     asked.idf * (%(k1)s + 1) * held.frequency
     / (held.frequency + %(k1)s * (1 - %(b)s + %(b)s * preselected.doclen / %(mean)s))
-) AS bm25
+) AS bm25, preselected.worth / %(total)s
 FROM preselected
 CROSS JOIN LATERAL (
     SELECT lexeme, coalesce(cardinality(positions), 1)::float8 AS frequency FROM unnest(preselected.search_vector)
 ) AS held
 JOIN asked ON asked.word = held.lexeme
-GROUP BY preselected.id
+GROUP BY preselected.id, preselected.worth
 ORDER BY bm25 DESC, preselected.id LIMIT %(limit)s
 """
 
 
-def _rank(
-    admission: Admission, terms: Sequence[Term], way: Way, corpus: Corpus, *, limit: int
-) -> list[tuple[UUID, float]]:
+def _rank(admission: Admission, terms: Sequence[Term], way: Way, corpus: Corpus, *, limit: int) -> list[Ranked]:
     statement, values = rank_statement(admission, terms, way, corpus, limit=limit)
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
-        return list(cursor.fetchall())
+        return [Ranked(*row) for row in cursor.fetchall()]
 
 
 def rank_statement(
@@ -171,6 +177,7 @@ def rank_statement(
     values |= {
         "words": [term.word for term in terms],
         "idfs": weights,
+        "total": sum(weights),
         "match": any_of(way.words),
         "preselected": PRESELECTED,
         "k1": K1,

@@ -21,6 +21,7 @@ def run(search: Search) -> None:
         found = None if vector is None else _found(search, stage, provider, vector)
         if found is None:
             return
+        search.unrelated_below = provider.unrelated_below
         search.arms["vector"] = [Hit(hit.memory_id, {"vector": hit.score}) for hit in found]
         stage.detail = f"{len(found)} found."
 

@@ -20,6 +20,7 @@ class HashingEmbedder:
     """Each word points into a direction of its own; texts that share words are near. Counts its calls."""
 
     max_tokens = 34
+    unrelated_below = 0.0
 
     def __init__(self, *, name: str = "hashing", dimensions: int = 64) -> None:
         self.name = name

@@ -32,6 +32,11 @@ class Embedder(Protocol):
         """How many tokens of a text the model reads; what stands behind them is lost to it."""
         ...
 
+    @property
+    def unrelated_below(self) -> float:
+        """The cosine below which a question and a text have nothing in common; 0 where nobody measured it."""
+        ...
+
     def embed_documents(self, texts: Sequence[str]) -> Matrix:
         """One row of ``dimensions`` numbers for each text, in order."""
         ...

