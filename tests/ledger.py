@@ -83,6 +83,27 @@ def propose(principal: Principal, content: str | None = None, **changes: Any) ->
     return proposed(principal, content, **changes).candidate
 
 
+def propose_many(principal: Principal, count: int, **changes: Any) -> list[Candidate]:
+    """Many at once, as copies of one: in a second instead of half a minute."""
+    first = propose(principal, **changes)
+    columns = [field for field in Candidate._meta.concrete_fields if not field.generated and not field.primary_key]
+    kept = {field.attname: getattr(fresh(first), field.attname) for field in columns}
+    rows = []
+    for number in range(1, count):
+        own = {"content": a_statement(), "fingerprint": f"{number:064x}", "near": [], "created_at": first.created_at}
+        rows.append(Candidate(**kept | own))
+    with transaction.atomic():  # no candidate without its source
+        Candidate.objects.bulk_create(rows)
+        for related in (first.evidence.get(), first.proposers.get()):
+            copied = {
+                field.attname: getattr(related, field.attname)
+                for field in related._meta.concrete_fields
+                if not field.primary_key
+            }
+            type(related).objects.bulk_create(type(related)(**copied | {"candidate_id": row.pk}) for row in rows)
+    return [first, *rows]
+
+
 def proposed(principal: Principal, content: str | None = None, **changes: Any) -> Proposed:
     return candidate_propose(principal=principal, proposal=a_proposal(content, **changes))
 

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
 
+from django.db.models import Exists, OuterRef
+
 from apps.accounts.principal import Principal
 from apps.approvals import policy
 from apps.approvals.services import STILL_OPEN, candidate_approve, candidate_reject, checked_reason
 from apps.candidates.access import candidates_visible
-from apps.candidates.models import Candidate
+from apps.candidates.models import OPEN, Candidate, CandidateStatus, Opened
+from apps.candidates.selectors import QueueFilter, queue
 from apps.core.errors import Conflict, DomainError, FieldError, Forbidden, Invalid, NotFound, Unavailable
 from apps.core.problems import as_domain_error
 from apps.memories.models import Action
@@ -41,6 +44,33 @@ class Outcome:
 
     def as_dict(self) -> dict[str, Any]:
         return {"id": str(self.id), "outcome": self.outcome, "detail": self.detail}
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """Every open candidate that a filter admits, at the version it has now. ``more`` says whether it went on.
+
+    ``unopened`` are those that an approval will leave, since their type asks for a look that this reviewer owes.
+    """
+
+    rows: Sequence[Candidate]
+    unopened: int
+    more: bool
+
+    @property
+    def items(self) -> list[Item]:
+        return [Item(row.pk, row.version) for row in self.rows]
+
+
+def matching(principal: Principal, asked: QueueFilter) -> Matching:
+    """The oldest first, as the queue lists them. Answers nothing for a status that nobody decides about."""
+    if (asked.status or CandidateStatus.PENDING) not in OPEN:
+        return Matching([], 0, more=False)
+    opened = Opened.objects.filter(candidate=OuterRef("pk"), user=principal.user, version=OuterRef("version"))
+    found = queue(principal, asked).select_related("type").annotate(was_opened=Exists(opened))
+    rows = list(found.order_by("created_at", "id")[: MAX_ITEMS + 1])
+    more, rows = len(rows) > MAX_ITEMS, rows[:MAX_ITEMS]
+    return Matching(rows, sum(row.type.always_human and not row.was_opened for row in rows), more=more)
 
 
 # What an approval needs from the embedder, by candidate: the version it was made of, and why there is none.

@@ -163,6 +163,7 @@ class Sheet:
     objection: str
     alone: bool
     mine: bool
+    reader_id: int | None
     initial: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -215,6 +216,7 @@ def sheet(principal: Principal, candidate: Candidate) -> Sheet:
         objection=objection,
         alone=mine and not objection,
         mine=mine,
+        reader_id=principal.user.pk if principal.user else None,
         initial=_initial(candidate, shown, targets),
     )
 

@@ -8,6 +8,7 @@ urlpatterns = [
     path("", views.home, name="home"),
     path("review/", views.queue, name="queue"),
     path("review/shortcuts/", views.switch_shortcuts, name="shortcuts"),
+    path("review/bulk/all/", views.bulk_all, name="candidates-bulk-all"),
     path("review/bulk/", views.bulk, name="candidates-bulk"),
     path("review/<uuid:candidate_id>/", views.candidate, name="candidate"),
     path("review/<uuid:candidate_id>/approve/", views.approve, name="candidate-approve"),

@@ -18,7 +18,7 @@ from django_htmx.http import HttpResponseLocation
 from apps.accounts.models import Role
 from apps.accounts.pages import PageRequest, page
 from apps.approvals import last_decision, policy, services, shortcuts
-from apps.approvals.bulk import Outcome, candidates_decide
+from apps.approvals.bulk import Outcome, candidates_decide, matching
 from apps.approvals.claims import candidate_claim
 from apps.approvals.forms import FLAGS, ApproveForm, DecideForm, QueueFilterForm, bulk_items
 from apps.approvals.selectors import (
@@ -51,6 +51,8 @@ from apps.scopes.selectors import find_repository
 from apps.taxonomy.selectors import memory_types
 
 ROWS = 25
+# Of what a bulk decision is about, so many are shown before it is made.
+SAMPLE = 10
 _PAST = {Action.APPROVE: "approved", Action.REJECT: "rejected"}
 
 
@@ -141,6 +143,37 @@ def carried(parameters: QueryDict) -> str:
     return kept.urlencode()
 
 
+@looked_at
+@page(Role.REVIEWER, to="review candidates")
+def bulk_all(request: PageRequest) -> HttpResponseBase:
+    """How many the filter admits, and one decision about all of them. Those that come later are not part of it."""
+    asked = _asked(request)
+    return _queue_page(request) if asked is None else _bulk_all_page(request, asked)
+
+
+def _bulk_all_page(
+    request: PageRequest, asked: QueueFilter, *, refusal: DomainError | None = None, reason: str = ""
+) -> HttpResponse:
+    found = matching(request.principal, asked)
+    context = {
+        "found": found,
+        "total": len(found.rows),
+        "shown": found.rows[:SAMPLE],
+        "narrows": _narrowing(request.GET),
+        "filters": carried(request.GET),
+        "refusal": refusal,
+        "reason": without_secrets(reason),
+    }
+    return render_framed(request, "review/bulk_all.html", context, status=refusal.status if refusal else 200)
+
+
+def _narrowing(parameters: QueryDict) -> list[tuple[str, str]]:
+    """The filter in words: what each of its fields is called, and what was asked of it."""
+    fields = QueueFilterForm.base_fields
+    asked = ((name, str(parameters[name]).strip()) for name in parameters if name in fields)
+    return [(str(fields[name].label), value) for name, value in asked if value]
+
+
 @posted
 @page(to="decide about candidates")
 def bulk(request: PageRequest) -> HttpResponseBase:
@@ -153,6 +186,8 @@ def bulk(request: PageRequest) -> HttpResponseBase:
     try:
         batch, outcomes = candidates_decide(principal=principal, action=action, items=items, reason=reason)
     except Invalid as refusal:
+        if request.POST.get("all") and (asked := _asked(request)) is not None:
+            return _bulk_all_page(request, asked, refusal=refusal, reason=reason)
         ticked = frozenset(f"{item.id}:{item.version}" for item in items)
         return _queue_page(request, refusal=refusal, ticked=ticked, reason=reason)
     return render_framed(request, "review/bulk.html", _bulk_result(request, action, batch, outcomes, reason))
@@ -170,9 +205,12 @@ def _bulk_result(
     ids = [outcome.id for outcome in outcomes]
     rows = candidates_visible(request.principal).filter(pk__in=ids).select_related("type")
     candidates = {row.pk: row for row in rows}
+    results = [(outcome, candidates.get(outcome.id)) for outcome in outcomes]
     done = sum(outcome.outcome == "done" for outcome in outcomes)
     return {
-        "results": [(outcome, candidates.get(outcome.id)) for outcome in outcomes],
+        "results": results,
+        "successes": [result for result in results if result[0].outcome == "done"],
+        "failures": [result for result in results if result[0].outcome != "done"],
         "done": done,
         "failed": len(outcomes) - done,
         "past": _PAST[action],
@@ -190,6 +228,7 @@ class Clash:
     title: str
     detail: str
     decided: Entry | None = None
+    mine: bool = False
     since: list[Entry] = field(default_factory=list)
     seen_version: int | None = None
     extra: dict[str, Any] = field(default_factory=dict)
@@ -266,7 +305,9 @@ def _clash(page_sheet: Sheet, refusal: DomainError, sent: dict[str, ApproveForm 
         _renew_version(form, page_sheet.candidate.version)
     last = page_sheet.last
     if refusal.code == "already_decided" and last is not None and not page_sheet.candidate.is_open:
-        return Clash(title="Somebody was faster", detail="", decided=last, seen_version=seen)
+        mine = last.verdict.reviewer_id == page_sheet.reader_id
+        title = "It had arrived the first time" if mine else "Somebody was faster"
+        return Clash(title=title, detail="", decided=last, mine=mine, seen_version=seen)
     if refusal.code == "stale":
         since = page_sheet.since(seen)
         return Clash(title="It has changed", detail=refusal.detail, since=since, seen_version=seen)

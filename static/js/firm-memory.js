@@ -67,9 +67,9 @@
     say("The server did not answer in time. What you typed is still here.", attempt(event)));
 
   document.addEventListener("htmx:afterRequest", (event) => {
-    const { successful, xhr, elt } = event.detail;
+    const { xhr, elt } = event.detail;
     const form = elt.closest?.("form[data-keep]");
-    if (form && successful && xhr.status < 300 && !xhr.getResponseHeader("HX-Redirect")) forget(form.dataset.keep);
+    if (form && xhr.status >= 200 && xhr.status < 300 && !xhr.getResponseHeader("HX-Redirect")) forget(form.dataset.keep);
   });
 
   document.addEventListener("htmx:afterSettle", (event) => {

@@ -9,9 +9,10 @@ import pytest
 from apps.accounts.models import Audience, AuditEvent, Workspace
 from apps.accounts.services import workspace_add
 from apps.approvals import bulk
-from apps.approvals.bulk import Item, candidates_decide
+from apps.approvals.bulk import Item, candidates_decide, matching
 from apps.candidates.models import Candidate, Opened
 from apps.candidates.proposal import ScopeInput
+from apps.candidates.selectors import QueueFilter
 from apps.core.errors import Invalid
 from apps.memories.models import Action, Memory, MemoryEvidence, Supersession, Verdict
 from apps.memories.providers.base import ProviderError
@@ -143,6 +144,38 @@ def test_bulk_does_what_one_by_one_does(action):
     batches = set(Verdict.objects.filter(workspace=many, action=action.value).values_list("batch_id", flat=True))
     assert batches >= {batch}
     assert not Verdict.objects.filter(workspace=one).exclude(batch_id=None).exists()
+
+
+def test_all_that_match_are_decided_as_one_by_one():
+    one, singly, reviewer = a_world("one")
+    many, together, other_reviewer = a_world("many")
+    for candidate in singly.values():
+        reject(reviewer, candidate, "As agreed.")
+
+    pending = matching(other_reviewer, QueueFilter())
+    quarantined = matching(other_reviewer, QueueFilter(status="quarantined"))
+    found = [*pending.items, *quarantined.items]
+    assert {item.id for item in found} == {row.pk for row in together.values()}
+    candidates_decide(principal=other_reviewer, action=Action.REJECT, items=found, reason="As agreed.")
+
+    assert rows_of(one) == rows_of(many)
+    assert Verdict.objects.filter(workspace=many, action="reject").values("batch_id").distinct().count() == 1
+
+
+def test_all_that_match_are_counted_and_bounded(monkeypatch, proposer, reviewer):
+    rows = [propose(proposer, type="business_rules") for _ in range(3)]
+    Opened.objects.create(candidate=rows[0], workspace=rows[0].workspace, user=reviewer.user, version=1)
+    Opened.objects.create(candidate=rows[1], workspace=rows[1].workspace, user=reviewer.user, version=2)
+    found = matching(reviewer, QueueFilter(type="business_rules"))
+    assert ([row.pk for row in found.rows], found.unopened, found.more) == ([row.pk for row in rows], 2, False)
+    monkeypatch.setattr(bulk, "MAX_ITEMS", 2)
+    found = matching(reviewer, QueueFilter())
+    assert ([row.pk for row in found.rows], found.more) == ([row.pk for row in rows[:2]], True)
+
+
+def test_nothing_that_was_decided_matches(proposer, reviewer):
+    reject(reviewer, propose(proposer))
+    assert matching(reviewer, QueueFilter(status="rejected")).rows == []
 
 
 def test_every_verdict_of_a_batch_carries_its_id(client, proposer, reviewer):

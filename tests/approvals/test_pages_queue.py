@@ -19,6 +19,7 @@ from apps.accounts.principal import Principal
 from apps.approvals.claims import candidate_claim
 from apps.candidates.models import Candidate, CandidateStatus
 from apps.candidates.proposal import ScopeInput
+from apps.candidates.revisions import Revision, candidate_revise
 from apps.core.clock import now
 from apps.memories.models import Verdict
 from tests import ledger
@@ -335,6 +336,56 @@ def test_what_was_opened_may_be_approved_in_bulk(page: Client, agent: Principal)
     page.get(f"/review/{rule.pk}/")
     answer = page.post(BULK, {"action": "approve", "item": ticked(rule)})
     assert answer.context["done"] == 1
+
+
+def test_all_that_match_are_said_before_they_are_decided(page: Client, agent: Principal) -> None:
+    rows = [ledger.propose(agent, scope=ScopeInput(repos=("acme/pay",))) for _ in range(12)]
+    ledger.propose(agent, scope=ScopeInput(repos=("acme/web",)))
+    unseen = ledger.propose(agent, type="business_rules", scope=ScopeInput(repos=("acme/pay",)))
+    asked = page.get("/review/bulk/all/?repo=acme/pay")
+    shown = words(asked)
+    assert "Decide about all 13 at once?" in shown
+    assert "and 3 more" in shown
+    assert "1 of them is of a type that is never approved unseen" in shown
+    sent = form_of_items(asked)
+    late = ledger.propose(agent, scope=ScopeInput(repos=("acme/pay",)))
+    candidate_revise(
+        principal=agent, candidate_id=rows[0].pk, version=1, revision=Revision(values={"content": "Other words."})
+    )
+    answer = page.post("/review/bulk/?repo=acme/pay", sent | {"action": "approve"})
+    assert "11 approved, 2 not" in words(answer)
+    assert [outcome.id for outcome, _ in answer.context["failures"]] == [rows[0].pk, unseen.pk]
+    assert ledger.fresh(late).status == CandidateStatus.PENDING
+
+
+def form_of_items(answer: Any) -> dict[str, Any]:
+    return {"all": "1", "item": re.findall(r'name="item" value="([^"]+)"', text(answer))}
+
+
+def test_all_that_match_need_a_reason_to_be_rejected(page: Client, agent: Principal) -> None:
+    ledger.propose(agent)
+    sent = form_of_items(page.get("/review/bulk/all/"))
+    answer = page.post("/review/bulk/", sent | {"action": "reject", "reason": ""})
+    assert answer.status_code == 422
+    assert "Decide about the one at once?" in words(answer)
+    assert "1 rejected" in words(page.post("/review/bulk/", sent | {"action": "reject", "reason": "Not so."}))
+
+
+def test_nothing_matches_and_a_bad_filter_widens_nothing(page: Client, agent: Principal) -> None:
+    ledger.propose(agent)
+    assert "Nothing matches" in words(page.get("/review/bulk/all/?repo=acme/nowhere"))
+    assert "Nothing matches" in words(page.get("/review/bulk/all/?status=rejected"))
+    answer = page.get("/review/bulk/all/?colour=red")
+    assert answer.status_code == 422
+    assert 'name="item"' not in text(answer)
+
+
+def test_members_and_outsiders_decide_about_nothing_that_matches(
+    browser: Any, bob: User, charlie: User, agent: Principal
+) -> None:
+    ledger.propose(agent)
+    assert browser(bob).get("/review/bulk/all/").status_code == 403
+    assert "Nothing matches" in words(browser(charlie).get("/review/bulk/all/"))
 
 
 def test_reject_with_one_reason(page: Client, agent: Principal) -> None:

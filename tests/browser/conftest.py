@@ -6,6 +6,7 @@ Where none is installed these tests are skipped and say so; with FIRM_MEMORY_REQ
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -14,13 +15,15 @@ from urllib.parse import urlsplit
 
 import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from django.test import Client
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from apps.memories.providers.mem0.provider import Mem0Provider
 
 PASSWORD = "correct horse battery staple"
 SIZES = {"desk": (1280, 900), "phone": (390, 844)}
+expect.set_options(timeout=15_000)  # as long as a busy machine may take
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 _ARGUMENTS = [
     "--no-sandbox",
@@ -61,6 +64,7 @@ class Watched:
 
     page: Page
     base: str
+    expect_failures: bool = False
     said: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
 
@@ -72,7 +76,8 @@ class Watched:
     def heard(self, message: ConsoleMessage) -> None:
         # Chromium itself notes every answer of 400 and above to a navigation; that is not the page speaking.
         refused = "the server responded with a status of 4" in message.text
-        if message.type in ("error", "warning") and not refused:
+        failed = self.expect_failures and re.search("Failed to load resource|htmx:|Error Code 5", message.text)
+        if message.type in ("error", "warning") and not refused and not failed:
             self.said.append(f"{message.type}: {message.text}")
 
     @property
@@ -83,10 +88,20 @@ class Watched:
 
 @pytest.fixture
 def window(chromium: Browser, live_server: LiveServer) -> Iterator[Callable[..., Watched]]:
-    """``window(alice)``: signed in through the form. At the end every window must have been silent and at home."""
+    """``window(alice)``: signed in and at home. At the end every window must have been silent and asked nobody else.
+
+    ``expect_failures`` is for those that lose the network or the server on purpose: the browser itself says so.
+    """
     opened: list[Watched] = []
 
-    def make(who: User | None = None, *, size: str = "desk", theme: str = "light", javascript: bool = True) -> Watched:
+    def make(
+        who: User | None = None,
+        *,
+        size: str = "desk",
+        theme: str = "light",
+        javascript: bool = True,
+        expect_failures: bool = False,
+    ) -> Watched:
         width, height = SIZES[size]
         context = chromium.new_context(
             viewport={"width": width, "height": height},
@@ -94,20 +109,29 @@ def window(chromium: Browser, live_server: LiveServer) -> Iterator[Callable[...,
             java_script_enabled=javascript,
         )
         context.set_default_timeout(8_000)
-        watched = Watched(context.new_page(), live_server.url)
+        watched = Watched(context.new_page(), live_server.url, expect_failures=expect_failures)
         watched.page.on("console", watched.heard)
         watched.page.on("pageerror", lambda error: watched.said.append(f"uncaught: {error}"))
         watched.page.on("dialog", lambda dialog: (watched.said.append("a dialog opened"), dialog.dismiss()))
         watched.page.on("request", lambda request: watched.asked.append(request.url))
         opened.append(watched)
         if who is not None:
-            sign_in(watched, who)
+            admit(watched, who)
         return watched
 
     yield make
     for watched in opened:
         assert watched.said == []
         assert watched.foreign == []
+
+
+def admit(watched: Watched, who: User) -> None:
+    """Signed in without the form, which costs a second and has tests of its own."""
+    client = Client()
+    client.force_login(who)
+    cookie = {"name": "sessionid", "value": client.cookies["sessionid"].value, "url": watched.base}
+    watched.page.context.add_cookies([cookie])
+    watched.go("/")
 
 
 def sign_in(watched: Watched, who: User, path: str = "/accounts/login/") -> None:
