@@ -12,10 +12,11 @@ from django.http import QueryDict
 
 from apps.approvals.amendments import Amendment
 from apps.approvals.bulk import Item
+from apps.approvals.models import MAX_NAME
 from apps.candidates.models import CandidateStatus
 from apps.candidates.proposal import ScopeInput
 from apps.candidates.selectors import QueueFilter
-from apps.core.errors import Malformed
+from apps.core.errors import FieldError, Malformed
 from apps.core.forms import Day, Lines, Names, PageForm, Share, Text, choices
 from apps.core.screening import HIDDEN_CHARACTERS, INSTRUCTIONS
 from apps.taxonomy.models import MemoryType
@@ -82,6 +83,10 @@ class QueueFilterForm(PageForm):
         """``None`` for whatever was left empty; call it on a valid form."""
         return QueueFilter(**{name: value for name, value in self.cleaned_data.items() if value not in ("", None)})
 
+    def complaints(self) -> list[FieldError]:
+        """What is wrong with it, for a service that keeps filters."""
+        return [FieldError(name, str(message)) for name, messages in self.errors.items() for message in messages]
+
     @property
     def narrows(self) -> bool:
         """Whether it asks for anything beyond a status."""
@@ -92,6 +97,15 @@ class QueueFilterForm(PageForm):
         return any(self.data.get(name, "").strip() for name in ("origin", "age", "confidence", "flag"))
 
 
+def carried(parameters: QueryDict) -> str:
+    """The filter as it goes from page to page: without a position in the list, and without empty values."""
+    kept = QueryDict(mutable=True)
+    for name, values in parameters.lists():
+        if name in QueueFilterForm.base_fields and values[-1].strip():
+            kept[name] = values[-1]
+    return kept.urlencode()
+
+
 def _with_slug(data: QueryDict, types: Iterable[MemoryType]) -> QueryDict:
     """Either spelling of a type shows as selected."""
     slug = {row.name.lower(): row.slug for row in types}.get(data.get("type", "").strip().lower())
@@ -100,6 +114,16 @@ def _with_slug(data: QueryDict, types: Iterable[MemoryType]) -> QueryDict:
     data = data.copy()
     data["type"] = slug
     return data
+
+
+class SaveFilterForm(PageForm):
+    """A name for the filter that stands in the address."""
+
+    name = Text(label="Name", max_length=MAX_NAME)
+    is_default = forms.BooleanField(label="Open the queue with it", required=False)
+
+    def __init__(self, data: QueryDict | None = None) -> None:
+        super().__init__(data, auto_id="save-%s")
 
 
 class VersionField(forms.IntegerField):

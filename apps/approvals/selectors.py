@@ -28,12 +28,14 @@ from apps.candidates.selectors import (
 from apps.candidates.services import effective_confidence
 from apps.core.clock import now
 from apps.core.errors import Forbidden
+from apps.memories.facets import Facets, facets_of
 from apps.memories.history import Entry, history_of, memories_by_id
 from apps.memories.models import IN_FORCE, Memory, MemoryQuerySet, Supersession
 from apps.memories.selectors import memories_visible, scopes_shown
 from apps.memories.verdicts import verdicts_of
 
 RECENT = 8
+QUEUE_FACETS = ("type", "repo", "domain", "origin", "flag")
 
 
 # --- the queue ----------------------------------------------------------------------------------------------
@@ -46,6 +48,7 @@ class QueueRow:
     corrects: str | None
     moved_on: bool
     claimed_by: str | None
+    became: str | None
 
     @property
     def value(self) -> str:
@@ -69,7 +72,7 @@ class _Pointed:
 
 
 def queue_rows(principal: Principal, candidates: Sequence[Candidate]) -> list[QueueRow]:
-    """Three queries, however many rows there are."""
+    """Two queries, however many rows there are."""
     scopes = scopes_shown(candidates)
     pointed = _pointed_to(principal, candidates)
     return [_queue_row(principal, row, scopes[row.pk], pointed) for row in candidates]
@@ -86,7 +89,26 @@ def _queue_row(principal: Principal, row: Candidate, scope: dict[str, Any], poin
         corrects=corrected.label if corrected else None,
         moved_on=row.is_open and any(target.moved_on for target in [*targets, *([corrected] if corrected else [])]),
         claimed_by=claimant(principal, row),
+        became=_became(principal, row),
     )
+
+
+def _became(principal: Principal, row: Candidate) -> str | None:
+    """The number of the memory that its approval made, if this reader may see it."""
+    if row.decision is None or row.status != CandidateStatus.APPROVED:
+        return None
+    memory: Memory | None = getattr(row.decision, "memory", None)
+    return memory.label if memory is not None and set(memory.audience_ids) <= principal.audience_ids else None
+
+
+def queue_facets(rows: CandidateQuerySet, status: str) -> Facets:
+    """What the rows of one status can be narrowed by."""
+    return facets_of(rows.filter(status=status), QUEUE_FACETS, order=queue_order(status))
+
+
+def queue_order(status: str) -> tuple[str, str]:
+    """What is open is worked off from the oldest; of what was decided the newest is of interest."""
+    return ("created_at", "id") if status in OPEN else ("-created_at", "-id")
 
 
 def _pointed_to(principal: Principal, candidates: Iterable[Candidate]) -> dict[UUID, _Pointed]:

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import HttpResponse, HttpResponseBase, QueryDict
+from django.http import HttpResponse, HttpResponseBase, HttpResponseRedirect, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.html import format_html
@@ -20,13 +20,22 @@ from apps.accounts.pages import PageRequest, page
 from apps.approvals import last_decision, policy, services, shortcuts
 from apps.approvals.bulk import Outcome, candidates_decide, matching
 from apps.approvals.claims import candidate_claim
-from apps.approvals.forms import FLAGS, ApproveForm, DecideForm, QueueFilterForm, bulk_items
+from apps.approvals.forms import FLAGS, ApproveForm, DecideForm, QueueFilterForm, SaveFilterForm, bulk_items, carried
+from apps.approvals.models import SavedFilter
+from apps.approvals.saved_filters import (
+    saved_filter_open_with,
+    saved_filter_remove,
+    saved_filter_save,
+    saved_filters,
+)
 from apps.approvals.selectors import (
     Sheet,
     learned_lately,
     neighbours,
     next_to_review,
     proposed_lately,
+    queue_facets,
+    queue_order,
     queue_rows,
     sheet,
     waiting,
@@ -36,6 +45,7 @@ from apps.candidates.models import OPEN, Candidate, CandidateStatus
 from apps.candidates.opened import opened_record
 from apps.candidates.selectors import QueueFilter, counts_by_status, in_any_status
 from apps.core.errors import Conflict, DomainError, Invalid, Malformed, Unavailable
+from apps.core.facets import facet_groups
 from apps.core.forms import without_secrets
 from apps.core.frames import render_framed, wants_content
 from apps.core.methods import looked_at, posted
@@ -53,6 +63,7 @@ from apps.taxonomy.selectors import memory_types
 ROWS = 25
 # Of what a bulk decision is about, so many are shown before it is made.
 SAMPLE = 10
+FACETS = {"type": "Type", "repo": "Repository", "domain": "Domain", "origin": "Origin", "flag": "Flag"}
 _PAST = {Action.APPROVE: "approved", Action.REJECT: "rejected"}
 
 
@@ -75,11 +86,22 @@ def home(request: PageRequest) -> HttpResponseBase:
 @looked_at
 @page(Role.REVIEWER, to="review candidates")
 def queue(request: PageRequest) -> HttpResponseBase:
-    return _queue_page(request)
+    # An address without a filter opens with the one that this person wants to begin with; any filter is its own.
+    saved = saved_filters(request.principal)
+    chosen = next((each for each in saved if each.is_default), None)
+    if chosen is not None and not request.GET:
+        return HttpResponseRedirect(f"{reverse('approvals:queue')}?{chosen.query}")
+    return _queue_page(request, saved=saved)
 
 
 def _queue_page(
-    request: PageRequest, *, refusal: DomainError | None = None, ticked: frozenset[str] = frozenset(), reason: str = ""
+    request: PageRequest,
+    *,
+    refusal: DomainError | None = None,
+    ticked: frozenset[str] = frozenset(),
+    reason: str = "",
+    save: SaveFilterForm | None = None,
+    saved: list[SavedFilter] | None = None,
 ) -> HttpResponse:
     principal = request.principal
     types = memory_types(principal.workspace)
@@ -93,6 +115,8 @@ def _queue_page(
         "reason": without_secrets(reason),
         "statuses": CandidateStatus.choices,
         "status": CandidateStatus.PENDING.value,
+        "saved": saved_filters(principal) if saved is None else saved,
+        "save": save or SaveFilterForm(),
     }
     status = refusal.status if refusal else 200
     if form.is_valid():
@@ -100,7 +124,7 @@ def _queue_page(
             context |= _queue_rows(request, form, types)
         except Invalid as error:
             form.add_refusal(error)
-    if form.errors:
+    if form.errors or (save is not None and save.errors):
         status = 422
     return render_framed(request, "review/queue.html", context, status=status)
 
@@ -110,18 +134,30 @@ def _queue_rows(request: PageRequest, form: QueueFilterForm, types: list[Any]) -
     status = asked.status or CandidateStatus.PENDING.value
     matching = in_any_status(principal, asked, types=types)
     rows = matching.filter(status=status).select_related("type", "origin_token", "claimed_by")
-    # What is open is worked off from the oldest; of what was decided the newest is of interest.
-    order = ("created_at", "id") if status in OPEN else ("-created_at", "-id")
-    found: Page[Candidate] = page_of(rows, order=order, limit=ROWS, cursor=request.GET.get("cursor"), request=request)
+    if status not in OPEN:
+        rows = rows.select_related("decision__memory").defer("decision__memory__search_vector")
+    found: Page[Candidate] = page_of(
+        rows, order=queue_order(status), limit=ROWS, cursor=request.GET.get("cursor"), request=request
+    )
+    facets = queue_facets(matching, status)
     return {
         "rows": queue_rows(principal, found.rows),
         "counts": counts_by_status(principal, matching),
+        "facets": facets,
+        "facet_groups": facet_groups(request.GET, facets.values, FACETS, named=facet_name),
         "next": found.next,
         "previous": found.previous,
         "status": status,
         "decidable": status in OPEN,
         "unknown": _unknown_names(principal.workspace, asked) if not found.rows else (),
     }
+
+
+def facet_name(name: str, value: str) -> str:
+    """What people call a value of a facet."""
+    if name == "flag":
+        return FLAGS.get(value, value)
+    return value.replace("_", " ") if name == "type" else value
 
 
 def _unknown_names(workspace: Any, asked: QueueFilter) -> list[str]:
@@ -134,13 +170,48 @@ def _unknown_names(workspace: Any, asked: QueueFilter) -> list[str]:
     return sentences
 
 
-def carried(parameters: QueryDict) -> str:
-    """The filter as it goes from page to page: without a position in the list, and without empty values."""
-    kept = QueryDict(mutable=True)
-    for name, values in parameters.lists():
-        if name in QueueFilterForm.base_fields and values[-1].strip():
-            kept[name] = values[-1]
-    return kept.urlencode()
+@posted
+@page(Role.REVIEWER, to="keep a filter of the queue")
+def filter_save(request: PageRequest) -> HttpResponseBase:
+    """Keep the filter that stands in the address of the form."""
+    form = SaveFilterForm(request.POST)
+    form.full_clean()
+    try:
+        kept = saved_filter_save(
+            principal=request.principal,
+            name=form.cleaned_data.get("name", ""),
+            query=request.GET.urlencode(),
+            is_default=form.cleaned_data.get("is_default", False),
+        )
+    except Invalid as refusal:
+        form.add_refusal(refusal)
+        return _queue_page(request, save=form)
+    messages.success(request, f"Kept as “{kept.name}”.")
+    return SeeOther(f"{reverse('approvals:queue')}?{kept.query}")
+
+
+@posted
+@page(Role.REVIEWER, to="change a filter of the queue")
+def filter_open_with(request: PageRequest, filter_id: int) -> HttpResponseBase:
+    wanted = request.POST.get("default") == "yes"
+    kept = saved_filter_open_with(principal=request.principal, filter_id=filter_id, is_default=wanted)
+    said = f"The queue opens with “{kept.name}” now." if wanted else "The queue opens with everything pending now."
+    messages.success(request, said)
+    return SeeOther(_whole_queue(request))
+
+
+@posted
+@page(Role.REVIEWER, to="change a filter of the queue")
+def filter_remove(request: PageRequest, filter_id: int) -> HttpResponseBase:
+    removed = saved_filter_remove(principal=request.principal, filter_id=filter_id)
+    messages.success(request, f"“{removed.name}” is removed.")
+    return SeeOther(_whole_queue(request))
+
+
+def _whole_queue(request: PageRequest) -> str:
+    """Back to what was being looked at; with nothing looked at, to all that is pending and not to a filter."""
+    filters = carried(request.GET) or f"status={CandidateStatus.PENDING}"
+    return f"{reverse('approvals:queue')}?{filters}"
 
 
 @looked_at

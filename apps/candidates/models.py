@@ -35,6 +35,9 @@ class CandidateStatus(models.TextChoices):
 OPEN = (CandidateStatus.PENDING, CandidateStatus.QUARANTINED)
 ONCE_WHILE_OPEN = "candidate_once_while_open"
 
+# What would replace or reports a memory. Few do, and an index of their own leads to them.
+REFERS = ~Q(supersedes=[]) | Q(corrects__isnull=False)
+
 
 class CorrectionKind(models.TextChoices):
     STALE = "stale", "Stale"
@@ -156,6 +159,21 @@ class Candidate(models.Model):
         ]
         indexes = [
             models.Index(fields=["workspace", "status", "created_at", "id"], name="candidate_queue"),
+            # What the queue is filtered by, each in the order of the queue.
+            models.Index(fields=["workspace", "status", "type", "created_at", "id"], name="candidate_queue_type"),
+            models.Index(
+                fields=["workspace", "status", "origin_name", "created_at", "id"], name="candidate_queue_origin"
+            ),
+            models.Index(
+                fields=["workspace", "status", "created_at", "id"],
+                condition=Q(status__in=OPEN) & REFERS,
+                name="candidate_queue_refers",
+            ),
+            models.Index(
+                fields=["workspace", "status", "created_at", "id"],
+                condition=~Q(flags=[]),
+                name="candidate_queue_flagged",
+            ),
             models.Index(fields=["workspace", "fingerprint"], name="candidate_fingerprint"),
             models.Index(fields=["origin_token", "status"], name="candidate_origin_token"),
             models.Index(fields=["origin_user", "status"], name="candidate_origin_user"),

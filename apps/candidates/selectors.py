@@ -9,19 +9,19 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import BooleanField, Exists, F, Func, IntegerField, OuterRef, Q, QuerySet, Subquery
 
-from apps.accounts.models import Workspace
+from apps.accounts.models import ApiToken, TokenKind, Workspace
 from apps.accounts.principal import Principal
 from apps.candidates.access import candidates_visible, own
-from apps.candidates.models import OPEN, Candidate, CandidateEvidence, CandidateQuerySet, CandidateStatus
+from apps.candidates.models import OPEN, REFERS, Candidate, CandidateEvidence, CandidateQuerySet, CandidateStatus
 from apps.core.clock import now
 from apps.memories.models import IN_FORCE, Memory, Supersession, Verdict
 from apps.memories.selectors import evidence_shown, may_see_source, memories_visible, scopes_shown
 from apps.memories.verdicts import verdict_shown
 from apps.memories.words import AllWords
-from apps.scopes.models import Domain
-from apps.scopes.selectors import find_repository
+from apps.scopes.selectors import domain_named, find_repository
 from apps.taxonomy.models import MemoryType
 from apps.taxonomy.selectors import find_types
 
@@ -69,8 +69,7 @@ def in_any_status(
         repository = find_repository(principal.workspace, asked.repo)
         rows = rows.filter(repo_ids__contains=[repository.pk]) if repository else rows.none()
     if asked.domain is not None:
-        domain = Domain.objects.filter(workspace=principal.workspace, slug=asked.domain).first()
-        rows = rows.filter(domain_ids__contains=[domain.pk]) if domain else rows.none()
+        rows = rows.filter(domain_ids__overlap=ArraySubquery(domain_named(principal.workspace, asked.domain)))
     return _narrow(rows, asked)
 
 
@@ -91,12 +90,11 @@ def counts_by_status(principal: Principal, rows: CandidateQuerySet) -> dict[str,
 
 def _narrow(rows: CandidateQuerySet, asked: QueueFilter) -> CandidateQuerySet:
     if asked.origin is not None:
-        by_a_person = Q(origin_token__isnull=True) if asked.origin == "person" else Q()
-        rows = rows.filter(Q(origin_name=asked.origin) | Q(origin_token__kind=asked.origin) | by_a_person)
+        rows = rows.filter(_of_origin(asked.origin))
     if asked.flag == TARGET_NOT_IN_FORCE:
-        rows = rows.filter(Exists(_moved_on()), status__in=OPEN)
+        rows = rows.filter(REFERS, Exists(_moved_on()), status__in=OPEN)
     elif asked.flag is not None:
-        rows = rows.filter(flags__contains=[{"kind": asked.flag}])
+        rows = rows.filter(~Q(flags=[]), flags__contains=[{"kind": asked.flag}])
     if asked.age is not None:
         rows = rows.filter(created_at__lte=now() - timedelta(days=asked.age))
     if asked.confidence is not None:
@@ -104,6 +102,14 @@ def _narrow(rows: CandidateQuerySet, asked: QueueFilter) -> CandidateQuerySet:
     if asked.q is not None:
         rows = rows.filter(search_vector=AllWords(asked.q))
     return rows
+
+
+def _of_origin(origin: str) -> Q:
+    """A name, or a kind of origin. Tokens are looked up first, so that an index leads to what they proposed."""
+    named = Q(origin_name=origin)
+    if origin in TokenKind.values:
+        return named | Q(origin_token__in=ApiToken.objects.filter(kind=origin).values("pk"))
+    return named | Q(origin_token__isnull=True) if origin == "person" else named
 
 
 def _moved_on() -> QuerySet[Memory]:

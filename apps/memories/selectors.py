@@ -15,7 +15,7 @@ from apps.core.errors import NotFound
 from apps.memories.models import Memory, MemoryEvidence, MemoryQuerySet, SubjectKind
 from apps.memories.verdicts import verdict_shown, verdicts_of
 from apps.scopes.models import Repository
-from apps.scopes.selectors import domain_slugs, repository_slugs
+from apps.scopes.selectors import scope_slugs
 
 # One way of writing each: what is written otherwise names nothing, rather than what it may have been meant for.
 _NUMBER = re.compile(r"M-([1-9][0-9]{0,17})")
@@ -89,10 +89,11 @@ def may_see_source(principal: Principal, source: Any) -> bool:
 
 
 def scopes_shown(rows: Iterable[Any]) -> dict[Any, dict[str, Any]]:
-    """Scope in names, by primary key, for anything that carries scope arrays. Two queries for all."""
+    """Scope in names, by primary key, for anything that carries scope arrays. One query for all."""
     rows = list(rows)
-    domains = domain_slugs(pk for row in rows for pk in row.domain_ids)
-    repos = repository_slugs(pk for row in rows for pk in row.repo_ids)
+    domains, repos = scope_slugs(
+        (pk for row in rows for pk in row.domain_ids), (pk for row in rows for pk in row.repo_ids)
+    )
     return {
         row.pk: {
             "firm": row.firm,
@@ -104,7 +105,7 @@ def scopes_shown(rows: Iterable[Any]) -> dict[Any, dict[str, Any]]:
 
 
 def memories_shown(principal: Principal, memories: Sequence[Memory]) -> list[dict[str, Any]]:
-    """As answers carry them, with sources and scope in names. Three queries, however many there are."""
+    """As answers carry them, with sources and scope in names. Two queries, however many there are."""
     scopes = scopes_shown(memories)
     evidence: dict[UUID, list[dict[str, Any]]] = defaultdict(list)
     for row in MemoryEvidence.objects.filter(memory__in=memories).select_related("source"):

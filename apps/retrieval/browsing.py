@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from django.contrib.postgres.expressions import ArraySubquery
+
 from apps.accounts.principal import Principal
 from apps.memories.history import Entry, history_of
 from apps.memories.models import Action, Memory, MemoryQuerySet, MemoryStatus, Supersession
 from apps.memories.selectors import chain_of, memories_shown, memories_visible
 from apps.memories.verdicts import verdicts_of
-from apps.scopes.models import Domain
-from apps.scopes.selectors import find_repository
+from apps.scopes.selectors import domain_named, find_repository
 from apps.taxonomy.models import MemoryType
 from apps.taxonomy.selectors import find_types
 
@@ -38,8 +39,7 @@ def listed(
         repository = find_repository(principal.workspace, repo)
         rows = rows.filter(repo_ids__contains=[repository.pk]) if repository else rows.none()
     if domain is not None:
-        row = Domain.objects.filter(workspace=principal.workspace, slug=domain).first()
-        rows = rows.filter(domain_ids__contains=[row.pk]) if row else rows.none()
+        rows = rows.filter(domain_ids__overlap=ArraySubquery(domain_named(principal.workspace, domain)))
     return rows
 
 

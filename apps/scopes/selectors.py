@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Value
 
 from apps.accounts.models import Workspace
 from apps.scopes.identity import Remote, parse_remote
@@ -48,6 +49,19 @@ def search_scope(workspace: Workspace, *, domains: Sequence[str], repos: Sequenc
     )
 
 
+def scope_slugs(domain_ids: Iterable[int], repo_ids: Iterable[int]) -> tuple[dict[int, str], dict[int, str]]:
+    """Names of domains and of repositories by id, in one query for both."""
+    domains, repos = set(domain_ids), set(repo_ids)
+    found: tuple[dict[int, str], dict[int, str]] = ({}, {})
+    if not domains and not repos:
+        return found
+    of_domains = Domain.objects.filter(pk__in=domains).order_by().values_list(Value(0), "pk", "slug")
+    of_repos = Repository.objects.filter(pk__in=repos).order_by().values_list(Value(1), "pk", "slug")
+    for which, pk, slug in of_domains.union(of_repos, all=True):
+        found[which][pk] = slug
+    return found
+
+
 def domain_slugs(ids: Iterable[int]) -> dict[int, str]:
     wanted = set(ids)
     return dict(Domain.objects.filter(pk__in=wanted).values_list("pk", "slug")) if wanted else {}
@@ -56,6 +70,11 @@ def domain_slugs(ids: Iterable[int]) -> dict[int, str]:
 def repository_slugs(ids: Iterable[int]) -> dict[int, str]:
     wanted = set(ids)
     return dict(Repository.objects.filter(pk__in=wanted).values_list("pk", "slug")) if wanted else {}
+
+
+def domain_named(workspace: Workspace, slug: str) -> QuerySet[Domain, Any]:
+    """The id of a domain, for a query that filters by it; no row where nothing is called that."""
+    return Domain.objects.filter(workspace=workspace, slug=slug).values("pk")
 
 
 def find_repository(workspace: Workspace, name: str) -> Repository | None:

@@ -469,3 +469,59 @@ def test_the_page_says_that_the_database_is_down(page: Client, monkeypatch: pyte
     assert "It does not mean that nothing is there." in html
     assert "secret detail" not in html
     assert "queue is empty" not in html
+
+
+# --- what it can be narrowed by -----------------------------------------------------------------------------
+def test_facets_count_what_the_filter_admits(page: Client, bot: Principal, agent: Principal) -> None:
+    for _ in range(2):
+        ledger.propose(bot, scope=ScopeInput(repos=("acme/pay",)))
+    ledger.propose(agent, type="business_rules", scope=ScopeInput(repos=("acme/shop", "acme/pay")))
+    answer = page.get(QUEUE, {"repo": "acme/pay"})
+    groups = {name: [(link.label, link.count) for link in links] for name, _, links in answer.context["facet_groups"]}
+    assert groups["type"] == [("tooling setup", 2), ("business rules", 1)]
+    assert groups["repo"] == [("acme/pay", 3), ("acme/shop", 1)]
+    assert groups["origin"] == [("botty", 2), ("robo", 1)]
+    assert "Narrow down" in words(answer)
+
+
+def test_a_facet_leads_to_what_it_counted_and_back(page: Client, bot: Principal, agent: Principal) -> None:
+    ledger.propose(bot, "Backups are encrypted.")
+    ledger.propose(agent, "Webhooks retry.", type="business_rules")
+    (link, _) = next(links for name, _, links in page.get(QUEUE).context["facet_groups"] if name == "type")
+    answer = page.get(f"{QUEUE}?{link.query}")
+    assert shown(answer) == ["Webhooks retry."]
+    (chosen,) = next(links for name, _, links in answer.context["facet_groups"] if name == "type")
+    assert chosen.chosen
+    assert len(shown(page.get(f"{QUEUE}?{chosen.query}"))) == 2
+
+
+def test_facets_stop_counting_and_say_so(page: Client, bot: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("apps.memories.facets.MOST", 2)
+    for _ in range(4):
+        ledger.propose(bot)
+    answer = page.get(QUEUE)
+    assert not answer.context["facets"].complete
+    assert answer.context["facets"].counted == 2
+    assert "Counted among the first 2" in words(answer)
+
+
+def test_what_others_may_not_see_is_not_counted(page: Client, workspace: Any, bot: Principal) -> None:
+    ledger.propose(bot)
+    hidden = ledger.propose(bot, scope=ScopeInput(repos=("acme/secret",)))
+    board = Audience.objects.create(workspace=workspace, name="board")
+    Candidate.objects.filter(pk=hidden.pk).update(audience_ids=[board.pk])
+    answer = page.get(QUEUE)
+    assert answer.context["counts"]["pending"] == 1
+    assert "acme/secret" not in text(answer)
+
+
+def test_decided_rows_say_who_and_why(page: Client, bot: Principal, reviewer: Principal) -> None:
+    ledger.reject(reviewer, ledger.propose(bot, "Webhooks never retry."), "They do, with jitter.")
+    memory = ledger.remember(bot, reviewer, "Backups are encrypted.")
+    rejected = words(page.get(QUEUE, {"status": "rejected"}))
+    assert "alice rejected it" in rejected
+    assert "They do, with jitter." in rejected
+    assert "turned down and why" in rejected
+    approved = words(page.get(QUEUE, {"status": "approved"}))
+    assert f"approved it just now as {memory.label}" in approved
+    assert "waits for a person" not in approved

@@ -21,6 +21,7 @@ register = template.Library()
 EXCERPT = 320
 # What is longer than this, in characters or lines, would push what a decision needs out of sight.
 FOLDED, FOLDED_LINES = 1_600, 24
+MOST_COUNTED = 1_000
 _RECENT = timedelta(days=30)
 
 
@@ -95,6 +96,23 @@ def excerpt(text: str) -> str:
     """The beginning, on one line."""
     line = " ".join(text[: EXCERPT * 4].split())
     return line if len(line) <= EXCERPT else line[:EXCERPT].rsplit(" ", 1)[0][:EXCERPT] + " …"
+
+
+@register.filter
+def of(mapping: Mapping[str, Any], key: str) -> Any:
+    """What a mapping holds under a key that the template has in a variable."""
+    return mapping.get(key)
+
+
+@register.filter
+def grouped(number: int | None) -> str:
+    return "" if number is None else f"{number:,}"
+
+
+@register.filter
+def bounded(number: int | None, most: int = MOST_COUNTED) -> str:
+    """“1,000+” where it was not counted any further."""
+    return f"{most:,}+" if number is not None and number > most else grouped(number)
 
 
 @register.filter
