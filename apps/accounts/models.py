@@ -154,6 +154,9 @@ class AuditEvent(models.Model):
         ordering = ["-id"]
         indexes = [
             models.Index(fields=["workspace", "-id"], name="audit_newest"),
+            models.Index(fields=["workspace", "-created_at", "-id"], name="audit_by_time"),
+            models.Index(fields=["workspace", "actor", "-created_at", "-id"], name="audit_by_actor"),
+            models.Index(fields=["request_id"], condition=~Q(request_id=""), name="audit_by_request"),
             models.Index(fields=["workspace", "subject_kind", "subject_id"], name="audit_subject"),
         ]
         triggers = [append_only("audit_append_only")]

@@ -1,6 +1,7 @@
 from django.urls import path
 
 from apps.approvals import views
+from apps.approvals.trail import views as trail
 
 app_name = "approvals"
 
@@ -17,6 +18,8 @@ urlpatterns = [
     path("review/<uuid:candidate_id>/approve/", views.approve, name="candidate-approve"),
     path("review/<uuid:candidate_id>/reject/", views.reject, name="candidate-reject"),
     path("review/<uuid:candidate_id>/reopen/", views.reopen, name="candidate-reopen"),
+    path("audit/", trail.trail, name="trail"),
+    path("audit/export.<str:format>", trail.export, name="trail-export"),
     path("memories/<str:reference>/retire/", views.retire, name="memory-retire"),
     path("memories/<str:reference>/restore/", views.restore, name="memory-restore"),
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -10,7 +10,7 @@ from uuid import UUID
 from apps.accounts.principal import Principal
 from apps.memories.models import Action, Memory, Verdict
 from apps.memories.selectors import memories_visible
-from apps.scopes.selectors import domain_slugs, repository_slugs
+from apps.scopes.selectors import scope_slugs
 
 # What is compared, in the order in which it is shown, and what people call it.
 FIELDS = {
@@ -24,6 +24,7 @@ FIELDS = {
     "supersedes": "Replaces",
 }
 _DID: dict[str, str] = {Action.WITHDRAW: "withdrew"}
+State = Mapping[str, Any]
 HIDDEN = "a memory that you may not see"
 
 
@@ -67,32 +68,36 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class _Names:
+class Names:
     domains: dict[int, str]
     repos: dict[int, str]
     memories: dict[str, str]
 
 
 def history_of(principal: Principal, verdicts: Sequence[Verdict]) -> list[Entry]:
-    """In the order given. At most three queries, whatever changed.
+    """In the order given. At most two queries, whatever changed.
 
     What a candidate said in its other versions, perhaps in one that is open again, is for reviewers alone.
     """
     if not principal.can_review:
         return [Entry(verdict, ()) for verdict in verdicts]
-    names = _names(principal, verdicts)
+    names = names_in(principal, [state for verdict in verdicts for state in (verdict.before, verdict.after)])
     return [Entry(verdict, tuple(_changes(verdict, names))) for verdict in verdicts]
 
 
-def _changes(verdict: Verdict, names: _Names) -> Iterable[Change]:
-    for field, name in FIELDS.items():
-        if field in verdict.before and field in verdict.after:
-            before, after = verdict.before[field], verdict.after[field]
-            if before != after:
-                yield Change(field, name, _text(field, before, names), _text(field, after, names))
+def _changes(verdict: Verdict, names: Names) -> Iterable[Change]:
+    for field in FIELDS:
+        if field in verdict.before and field in verdict.after and verdict.before[field] != verdict.after[field]:
+            yield change_of(field, verdict.before, verdict.after, names)
 
 
-def _text(field: str, value: Any, names: _Names) -> str:
+def change_of(field: str, before: State, after: State, names: Names) -> Change:
+    """One field of two states in words; a field that is in one of them alone has nothing on the other side."""
+    name = FIELDS.get(field) or field.replace("_", " ").capitalize()
+    return Change(field, name, _text(field, before.get(field), names), _text(field, after.get(field), names))
+
+
+def _text(field: str, value: Any, names: Names) -> str:
     if value is None or value == []:
         return "—"
     if field == "firm":
@@ -108,18 +113,16 @@ def _text(field: str, value: Any, names: _Names) -> str:
     return str(value)
 
 
-def _names(principal: Principal, verdicts: Sequence[Verdict]) -> _Names:
-    memory_ids = set(_listed(verdicts, "supersedes"))
+def names_in(principal: Principal, states: Sequence[State]) -> Names:
+    """What the ids in some states are called, as far as this reader may know. At most two queries."""
+    memory_ids = set(_listed(states, "supersedes"))
     memories = memories_visible(principal).filter(pk__in=memory_ids).only("pk", "number") if memory_ids else ()
-    return _Names(
-        domains=domain_slugs(_listed(verdicts, "domain_ids")),
-        repos=repository_slugs(_listed(verdicts, "repo_ids")),
-        memories={str(memory.pk): memory.label for memory in memories},
-    )
+    domains, repos = scope_slugs(_listed(states, "domain_ids"), _listed(states, "repo_ids"))
+    return Names(domains, repos, {str(memory.pk): memory.label for memory in memories})
 
 
-def _listed(verdicts: Sequence[Verdict], field: str) -> list[Any]:
-    return [pk for verdict in verdicts for side in (verdict.before, verdict.after) for pk in side.get(field) or ()]
+def _listed(states: Sequence[State], field: str) -> list[Any]:
+    return [pk for state in states for pk in state.get(field) or ()]
 
 
 def memories_by_id(principal: Principal, memory_ids: Iterable[UUID]) -> dict[UUID, Memory]:

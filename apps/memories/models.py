@@ -111,7 +111,10 @@ class Verdict(models.Model):
         ]
         indexes = [
             models.Index(fields=["subject_id", "created_at"], name="verdict_subject"),
-            models.Index(fields=["workspace", "-created_at"], name="verdict_newest"),
+            models.Index(fields=["workspace", "-created_at", "-id"], name="verdict_by_time"),
+            models.Index(fields=["workspace", "reviewer_name", "-created_at", "-id"], name="verdict_by_reviewer"),
+            models.Index(fields=["request_id"], condition=~Q(request_id=""), name="verdict_by_request"),
+            models.Index(fields=["batch_id"], condition=Q(batch_id__isnull=False), name="verdict_by_batch"),
         ]
         triggers = [
             append_only("verdict_append_only"),

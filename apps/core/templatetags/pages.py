@@ -105,14 +105,14 @@ def of(mapping: Mapping[str, Any], key: str) -> Any:
 
 
 @register.filter
-def grouped(number: int | None) -> str:
+def thousands(number: int | None) -> str:
     return "" if number is None else f"{number:,}"
 
 
 @register.filter
 def bounded(number: int | None, most: int = MOST_COUNTED) -> str:
     """“1,000+” where it was not counted any further."""
-    return f"{most:,}+" if number is not None and number > most else grouped(number)
+    return f"{most:,}+" if number is not None and number > most else thousands(number)
 
 
 @register.filter
