@@ -7,10 +7,34 @@ from typing import Any, ClassVar
 
 from django.db.models import Model
 from django.http import HttpRequest
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 
 from apps.accounts.admin_site import WorkspaceModelAdmin, WorkspaceModelForm, admin_principal
+from apps.accounts.models import AuditEvent
 from apps.accounts.principal import Principal
+from apps.core.differences import difference_shown
 from apps.core.errors import FieldError
+
+MAX_EVENTS = 100
+
+
+def wordings_of(principal: Principal, kind: str, pk: int, *, field: str) -> SafeString:
+    """What one field said over time, the newest change first: who changed it when, and what changed word by word."""
+    rows = AuditEvent.objects.filter(workspace=principal.workspace, subject_kind=kind, subject_id=str(pk))
+    changes = [event for event in rows.order_by("-id")[:MAX_EVENTS] if field in event.before and field in event.after]
+    if not changes:
+        return SafeString("It has not been changed since it was written.")
+    return format_html_join("", "<p><strong>{}</strong>, {}</p>{}", (_wording(event, field) for event in changes))
+
+
+def _wording(event: AuditEvent, field: str) -> tuple[str, str, SafeString]:
+    told = difference_shown(str(event.before[field]), str(event.after[field]))
+    return (
+        event.actor,
+        f"{event.created_at:%Y-%m-%d %H:%M} UTC",
+        format_html("<p>Before: {}</p><p>After: {}</p>", told.before, told.after),
+    )
 
 
 class CuratedForm(WorkspaceModelForm):
@@ -40,6 +64,13 @@ class CuratedAdmin(WorkspaceModelAdmin):
 
     def row_change(self, principal: Principal, row: Any, values: dict[str, Any]) -> None:
         raise NotImplementedError
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        """With whoever looks at it, for what a page says of other rows: an admin page serves all threads."""
+        found: Any = super().get_object(request, object_id, from_field)
+        if found is not None:
+            found.reader = admin_principal(request)
+        return found
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         shown = [*super().get_readonly_fields(request, obj)]

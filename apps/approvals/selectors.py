@@ -14,8 +14,8 @@ from django.db.models import BigIntegerField, BooleanField, Exists, ExpressionWr
 from apps.accounts.principal import Principal
 from apps.approvals import policy
 from apps.approvals.claims import claimant, unclaimed
-from apps.candidates.access import candidates_visible, is_proposer
-from apps.candidates.models import OPEN, Candidate, CandidateQuerySet, CandidateStatus, Proposer
+from apps.candidates.access import candidates_visible, is_proposer, own
+from apps.candidates.models import OPEN, REFERS, Candidate, CandidateQuerySet, CandidateStatus, Proposer
 from apps.candidates.selectors import (
     MAX_COUNTED,
     TARGET_NOT_IN_FORCE,
@@ -35,6 +35,7 @@ from apps.memories.selectors import memories_visible, scopes_shown
 from apps.memories.verdicts import verdicts_of
 
 RECENT = 8
+OLDEST = 3
 QUEUE_FACETS = ("type", "repo", "domain", "origin", "flag")
 
 
@@ -293,38 +294,62 @@ def _initial(candidate: Candidate, shown: dict[str, Any], targets: Sequence[Targ
 # --- home ---------------------------------------------------------------------------------------------------
 def waiting_count(principal: Principal) -> int:
     """How many wait for a decision; counted no further than ``MAX_COUNTED`` + 1."""
-    pending: CandidateQuerySet = candidates_visible(principal).pending()
-    return pending.order_by().values("pk")[: MAX_COUNTED + 1].count()
+    return _bounded(candidates_visible(principal).pending())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """What waits for a reviewer. ``oldest`` is the pending one that has waited longest."""
+    """What waits for a reviewer. ``mine`` of ``pending`` somebody else has to decide about.
+
+    ``oldest`` are those that have waited longest of what this reviewer may decide. No number is counted further than
+    ``MAX_COUNTED`` + 1.
+    """
 
     pending: int
+    mine: int
     quarantined: int
     reports: int
-    oldest: Candidate | None
+    oldest: list[Candidate]
+
+    @property
+    def for_me(self) -> int:
+        return self.pending if self.pending > MAX_COUNTED else self.pending - self.mine
 
 
 def waiting(principal: Principal) -> Waiting:
     rows = candidates_visible(principal)
     counts = counts_by_status(principal, rows)
     pending: CandidateQuerySet = rows.pending()
+    theirs = own(principal) if principal.workspace.second_person else Q(pk__in=[])
     return Waiting(
         pending=counts[CandidateStatus.PENDING],
+        mine=_bounded(pending.filter(theirs)),
         quarantined=counts[CandidateStatus.QUARANTINED],
-        reports=pending.filter(corrects__isnull=False).count(),
-        oldest=pending.order_by("created_at", "id").first(),
+        reports=_bounded(pending.filter(REFERS, corrects__isnull=False)),
+        oldest=list(pending.exclude(theirs).select_related("type").order_by("created_at", "id")[:OLDEST]),
     )
 
 
-def learned_lately(principal: Principal) -> tuple[list[Memory], int]:
-    """The newest memories in force, and how many were added within a week."""
+def _bounded(rows: CandidateQuerySet) -> int:
+    return rows.order_by().values("pk")[: MAX_COUNTED + 1].count()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learned:
+    """The newest memories in force, and what was added within a week, by type and repository."""
+
+    newest: list[Memory]
+    this_week: Facets
+
+
+def learned_lately(principal: Principal) -> Learned:
     rows: MemoryQuerySet = memories_visible(principal)
     in_force = rows.filter(status__in=IN_FORCE).select_related("type")
-    newest = list(in_force.order_by("-number")[:RECENT])
-    return newest, rows.filter(recorded_at__gte=now() - timedelta(days=7)).count()
+    lately = rows.filter(recorded_at__gte=now() - timedelta(days=7))
+    return Learned(
+        newest=list(in_force.order_by("-number")[:RECENT]),
+        this_week=facets_of(lately, ("type", "repo"), order=("-recorded_at",)),
+    )
 
 
 def proposed_lately(principal: Principal) -> list[Candidate]:

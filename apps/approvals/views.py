@@ -71,12 +71,11 @@ _PAST = {Action.APPROVE: "approved", Action.REJECT: "rejected"}
 @page()
 def home(request: PageRequest) -> HttpResponseBase:
     principal = request.principal
-    learned, this_week = learned_lately(principal)
+    learned = learned_lately(principal)
     context = {
         "waiting": waiting(principal) if principal.can_review else None,
         "learned": learned,
-        "learned_scopes": scopes_shown(learned),
-        "this_week": this_week,
+        "learned_scopes": scopes_shown(learned.newest),
         "proposed": proposed_lately(principal),
     }
     return render(request, "review/home.html", context)

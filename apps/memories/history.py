@@ -25,6 +25,7 @@ FIELDS = {
 }
 _DID: dict[str, str] = {Action.WITHDRAW: "withdrew"}
 State = Mapping[str, Any]
+NOTHING = "—"
 HIDDEN = "a memory that you may not see"
 
 
@@ -99,7 +100,7 @@ def change_of(field: str, before: State, after: State, names: Names) -> Change:
 
 def _text(field: str, value: Any, names: Names) -> str:
     if value is None or value == []:
-        return "—"
+        return NOTHING
     if field == "firm":
         return "yes" if value else "no"
     if field == "valid_from":

@@ -251,6 +251,8 @@ class Memory(models.Model):
             GinIndex(fields=["domain_ids"], name="memory_domains", fastupdate=False),
             GinIndex(fields=["repo_ids"], name="memory_repos", fastupdate=False),
             models.Index(fields=["workspace", "status", "-number"], name="memory_newest"),
+            models.Index(fields=["workspace", "type", "-number"], name="memory_newest_type"),
+            models.Index(fields=["workspace", "-recorded_at"], name="memory_lately"),
             models.Index(fields=["workspace", "fingerprint"], name="memory_fingerprint"),
             models.Index(fields=["workspace"], condition=Q(firm=True), name="memory_firm"),
             # What a successor will end at a moment that was known in advance: a handful of rows.

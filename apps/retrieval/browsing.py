@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import IntegerField, Subquery
 
+from apps.accounts.models import Workspace
 from apps.accounts.principal import Principal
+from apps.memories.facets import MOST, Facets, facets_of
 from apps.memories.history import Entry, history_of
-from apps.memories.models import Action, Memory, MemoryQuerySet, MemoryStatus, Supersession
+from apps.memories.models import Action, EdgeKind, Memory, MemoryQuerySet, MemoryStatus, Supersession
 from apps.memories.selectors import chain_of, memories_shown, memories_visible
 from apps.memories.verdicts import verdicts_of
+from apps.memories.words import AllWords
+from apps.retrieval.drawing import DrawnRow, drawn
 from apps.scopes.selectors import domain_named, find_repository
 from apps.taxonomy.models import MemoryType
 from apps.taxonomy.selectors import find_types
+
+FACETS = ("type", "repo", "domain", "status", "tier")
 
 
 def listed(
@@ -26,9 +33,14 @@ def listed(
     type: str | None = None,
     repo: str | None = None,
     domain: str | None = None,
+    tier: str | None = None,
+    words: str | None = None,
     types: Sequence[MemoryType] | None = None,
 ) -> MemoryQuerySet:
-    """``statuses`` ``None`` is every one. Unknown repositories and domains match nothing; ``Invalid`` for a type."""
+    """``statuses`` ``None`` is every one, and every one of ``words`` has to occur.
+
+    Unknown repositories and domains match nothing; ``Invalid`` for a type.
+    """
     rows = memories_visible(principal)
     if statuses is not None:
         rows = rows.filter(status__in=statuses)
@@ -40,7 +52,39 @@ def listed(
         rows = rows.filter(repo_ids__contains=[repository.pk]) if repository else rows.none()
     if domain is not None:
         rows = rows.filter(domain_ids__overlap=ArraySubquery(domain_named(principal.workspace, domain)))
+    if tier is not None:
+        rows = rows.filter(tier=tier)
+    if words is not None:
+        rows = rows.filter(search_vector=AllWords(words))
     return rows
+
+
+class _Counted(Subquery):
+    template = "(SELECT count(*) FROM (%(subquery)s) AS counted)"
+    output_field = IntegerField()
+
+
+def counts_of(principal: Principal, rows: Mapping[str, MemoryQuerySet]) -> dict[str, int]:
+    """How many rows there are under each name, in one query. None is counted further than ``MOST`` + 1."""
+    counted = [_Counted(each.order_by().values("pk")[: MOST + 1]) for each in rows.values()]
+    found = Workspace.objects.filter(pk=principal.workspace.pk).values_list(*counted).get()
+    return {name: count or 0 for name, count in zip(rows, found, strict=True)}
+
+
+def facets_listed(rows: MemoryQuerySet) -> Facets:
+    """What the browser's rows can be narrowed by."""
+    return facets_of(rows, FACETS, order=("-number",))
+
+
+def facets_found(principal: Principal, memory_ids: Sequence[str]) -> Facets:
+    """The same for what a search has found."""
+    return facets_listed(memories_visible(principal).filter(pk__in=memory_ids))
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    label: str
+    how: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +92,9 @@ class Link:
     """One memory of a chain and what it replaced there. ``current`` is the one the page is about."""
 
     memory: Memory
-    replaced: tuple[str, ...]
+    replaced: tuple[Replaced, ...]
     current: bool
+    drawn: DrawnRow | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,29 +119,34 @@ def leaf(principal: Principal, memory: Memory) -> Leaf:
     )
     history = history_of(principal, verdicts)
     by_id = {row.pk: row for row in members}
+    order, drawing = drawn([row.pk for row in members], [(old, new, kind == EdgeKind.FULL) for old, new, kind in edges])
     return Leaf(
         memory=memory,
         shown=shown,
         chain=[
             Link(
-                memory=row,
-                replaced=tuple(by_id[old].label for old, new in edges if new == row.pk),
-                current=row.pk == memory.pk,
+                memory=by_id[pk],
+                replaced=tuple(Replaced(by_id[old].label, _HOW[kind]) for old, new, kind in edges if new == pk),
+                current=pk == memory.pk,
+                drawn=drawing.get(pk),
             )
-            for row in members
+            for pk in order
         ],
-        successors=[by_id[new] for old, new in edges if old == memory.pk],
+        successors=[by_id[new] for old, new, _ in edges if old == memory.pk],
         history=history,
         report=_newest(history, Action.CORRECT) if memory.status == MemoryStatus.DISPUTED else None,
         retirement=_newest(history, Action.RETIRE, Action.REOPEN) if memory.status == MemoryStatus.RETIRED else None,
     )
 
 
-def _edges(members: Sequence[Memory]) -> list[tuple[UUID, UUID]]:
+_HOW = {EdgeKind.FULL: "replaces", EdgeKind.PARTIAL: "replaces in part", EdgeKind.AMENDS: "amends"}
+
+
+def _edges(members: Sequence[Memory]) -> list[tuple[UUID, UUID, EdgeKind]]:
     if len(members) < 2:
         return []
     rows = Supersession.objects.live().filter(old__in=members, new__in=members)
-    return list(rows.values_list("old_id", "new_id"))
+    return [(old, new, EdgeKind(kind)) for old, new, kind in rows.values_list("old_id", "new_id", "kind")]
 
 
 def _newest(history: Sequence[Entry], *actions: Action) -> Entry | None:

@@ -9,7 +9,7 @@ from django import forms
 from django.http import QueryDict
 
 from apps.core.forms import PageForm, Text, choices
-from apps.memories.models import MemoryStatus
+from apps.memories.models import MemoryStatus, Tier
 from apps.sources.forms import SourceForms, WithSources
 from apps.taxonomy.models import MemoryType
 
@@ -25,21 +25,25 @@ class BrowseForm(PageForm):
     type = Text(label="Type", widget=forms.Select)
     repo = Text(label="Repository")
     domain = Text(label="Domain")
+    tier = forms.ChoiceField(
+        label="Tier", required=False, choices=choices(Tier.choices, empty=""), widget=forms.HiddenInput
+    )
     status = forms.ChoiceField(
         label="Status", required=False, choices=choices(STATUSES, empty=""), widget=forms.HiddenInput
     )
 
     NOT_FILTERS = frozenset({"cursor"})
-    FIELD_OF = {"types": "type", "repos": "repo", "domains": "domain"}
+    FIELD_OF = {"types": "type", "repos": "repo", "domains": "domain", "tiers": "tier"}
 
     def __init__(self, data: QueryDict, *, types: Sequence[MemoryType]) -> None:
         super().__init__(data, auto_id="filter-%s")
         self.fields["type"].widget.choices = choices(
             ((row.slug, row.slug.replace("_", " ")) for row in types), empty="Any"
         )
-        known = ", ".join(value for value, _ in STATUSES)
-        message = f"“%(value)s” is not a status. Use one of: {known}."
-        self.fields["status"].error_messages["invalid_choice"] = message
+        for name, known in (("status", STATUSES), ("tier", Tier.choices)):
+            listed = ", ".join(value for value, _ in known)
+            message = f"“%(value)s” is not a {name}. Use one of: {listed}."
+            self.fields[name].error_messages["invalid_choice"] = message
 
     def clean(self) -> dict[str, Any]:
         unknown = sorted(set(self.data) - set(self.fields) - self.NOT_FILTERS)
@@ -50,7 +54,7 @@ class BrowseForm(PageForm):
 
     @property
     def narrows(self) -> bool:
-        return any(self.data.get(name, "").strip() for name in ("q", "type", "repo", "domain"))
+        return any(self.data.get(name, "").strip() for name in ("q", "type", "repo", "domain", "tier"))
 
 
 class ReasonForm(PageForm):

@@ -6,17 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.http import HttpResponse, HttpResponseBase, QueryDict
-from django.shortcuts import render
 
 from apps.accounts.pages import PageRequest, page
 from apps.core.errors import DomainError, Invalid
+from apps.core.facets import facet_groups
 from apps.core.forms import PageForm
+from apps.core.frames import render_framed
 from apps.core.methods import looked_at
 from apps.core.pagination import Page, page_of
 from apps.core.screening import masked
-from apps.memories.models import IN_FORCE, Memory, MemoryStatus
+from apps.memories.facets import Facets
+from apps.memories.models import IN_FORCE, Memory, MemoryStatus, Tier
 from apps.memories.selectors import memories_shown, memory_for
-from apps.retrieval.browsing import leaf, listed
+from apps.retrieval.browsing import counts_of, facets_found, facets_listed, leaf, listed
 from apps.retrieval.forms import EVERY, STATUSES, BrowseForm, CorrectForm, ReasonForm
 from apps.retrieval.forms import IN_FORCE as STATUS_IN_FORCE
 from apps.retrieval.request import SearchRequest
@@ -26,6 +28,7 @@ from apps.taxonomy.selectors import memory_types
 
 ROWS = 25
 FOUND = 25
+FACETS = {"type": "Type", "repo": "Repository", "domain": "Domain", "status": "Status", "tier": "Tier"}
 
 
 @looked_at
@@ -42,26 +45,60 @@ def memories(request: PageRequest) -> HttpResponseBase:
     }
     if form.is_valid():
         try:
-            context |= _search(request, form) if form.cleaned_data["q"].strip() else _list(request, form, types)
+            context |= _search(request, form) if _is_question(form) else _list(request, form, types)
         except Invalid as error:
             form.add_refusal(error)
-    return render(request, "memories/list.html", context, status=422 if form.errors else 200)
+    return render_framed(request, "memories/list.html", context, status=422 if form.errors else 200)
+
+
+def _is_question(form: BrowseForm) -> bool:
+    """Whether the best answers are asked for. With another status, the words are looked for in all of that."""
+    values = form.cleaned_data
+    return bool(values["q"].strip()) and values["status"] in ("", STATUS_IN_FORCE)
 
 
 def _list(request: PageRequest, form: BrowseForm, types: list[MemoryType]) -> dict[str, Any]:
+    """What fits the filter, the newest first; every word that was asked for occurs in it."""
     principal, values = request.principal, form.cleaned_data
     status = values["status"] or STATUS_IN_FORCE
-    asked = {name: values[name] or None for name in ("type", "repo", "domain")}
-    rows = listed(principal, statuses=_statuses(status), types=types, **asked).select_related("type__category")
+    asked = {name: values[name] or None for name in ("type", "repo", "domain", "tier")}
+    words = values["q"].strip() or None
+    everything = listed(principal, statuses=None, types=types, words=words, **asked)
+    matching = {
+        name: everything if (among := _statuses(name)) is None else everything.filter(status__in=among)
+        for name in ([status] if words else [name for name, _ in STATUSES])
+    }
+    rows = matching[status]
     found: Page[Memory] = page_of(
-        rows, order=("-number",), limit=ROWS, cursor=request.GET.get("cursor"), request=request
+        rows.select_related("type__category"),
+        order=("-number",),
+        limit=ROWS,
+        cursor=request.GET.get("cursor"),
+        request=request,
     )
+    facets = facets_listed(rows)
     return {
         "rows": memories_shown(principal, found.rows),
         "next": found.next,
         "previous": found.previous,
         "status": status,
+        "counts": counts_of(principal, matching),
+        "facets": facets,
+        "facet_groups": facet_groups(request.GET, _without_one_status(facets), FACETS, named=facet_name),
+        "question": masked(values["q"].strip()),
     }
+
+
+def _without_one_status(facets: Facets) -> dict[str, Any]:
+    """The tab says it already where all rows have the same."""
+    return {name: values for name, values in facets.values.items() if name != "status" or len(values) > 1}
+
+
+def facet_name(name: str, value: str) -> str:
+    """What people call a value of a facet."""
+    if name in ("tier", "status"):
+        return str((Tier if name == "tier" else MemoryStatus)(value).label)
+    return value.replace("_", " ") if name == "type" else value
 
 
 def _statuses(status: str) -> tuple[str, ...] | None:
@@ -71,17 +108,25 @@ def _statuses(status: str) -> tuple[str, ...] | None:
 
 
 def _search(request: PageRequest, form: BrowseForm) -> dict[str, Any]:
-    """What answers the question best. It looks at what is in force; the chain on a memory's page has the rest."""
+    """What answers the question best, of what is in force. The other tabs look for its words in the rest."""
     values = form.cleaned_data
     asked = SearchRequest(
         q=values["q"],
         types=_one(values["type"]),
         repos=_one(values["repo"]),
         domains=_one(values["domain"]),
+        tiers=_one(values["tier"]),
         limit=FOUND,
     )
     answer = search(principal=request.principal, request=asked)
-    return {"rows": answer.results, "answer": answer, "question": masked(values["q"].strip())}
+    facets = facets_found(request.principal, [row["id"] for row in answer.results])
+    return {
+        "rows": answer.results,
+        "answer": answer,
+        "question": masked(values["q"].strip()),
+        "facets": facets,
+        "facet_groups": facet_groups(request.GET, _without_one_status(facets), FACETS, named=facet_name),
+    }
 
 
 def _one(value: str) -> tuple[str, ...] | None:
@@ -122,4 +167,4 @@ def memory_page(
         "restore": sent.get("restore") or ReasonForm(auto_id="restore-%s"),
         "sent": sent,
     }
-    return render(request, "memories/memory.html", context, status=status)
+    return render_framed(request, "memories/memory.html", context, status=status)

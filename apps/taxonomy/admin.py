@@ -10,10 +10,11 @@ from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils.html import format_html
 
-from apps.accounts.curated_admin import CuratedAdmin, CuratedForm
+from apps.accounts.admin_site import admin_principal
+from apps.accounts.curated_admin import CuratedAdmin, CuratedForm, wordings_of
 from apps.accounts.principal import Principal
+from apps.accounts.uses import OPEN, uses_of
 from apps.core.errors import FieldError
 from apps.taxonomy.models import Category, Exclusion, MemoryType
 from apps.taxonomy.services import (
@@ -29,7 +30,6 @@ from apps.taxonomy.services import (
     memory_type_change,
 )
 
-OPEN = ("pending", "quarantined")
 # What the code itself does about an exclusion, so that nobody expects retiring one to do more.
 ENFORCED = {
     "source-code": "Proposals that hold source code, a diff or a stack trace are refused. Retiring this lets them in.",
@@ -64,15 +64,18 @@ class MemoryTypeAdmin(CuratedAdmin):
     list_select_related = ["category"]
     list_filter = ["is_active", "always_human", "category"]
     search_fields = ["slug", "name", "description"]
-    readonly_fields = ["used_by"]
+    readonly_fields = ["used_by", "described"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[MemoryType]:
         rows: QuerySet[MemoryType] = super().get_queryset(request)
-        return rows.annotate(memory_count=count_of("memories"), waiting_count=count_of("candidates", status__in=OPEN))
+        seen = {"audience_ids__contained_by": list(admin_principal(request).audience_ids)}
+        return rows.annotate(
+            memory_count=count_of("memories", **seen), waiting_count=count_of("candidates", status__in=OPEN, **seen)
+        )
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         fields = ["slug", "name", "description", "category", "always_human", "min_confidence"]
-        return [*fields, "is_active", "used_by"] if obj else fields
+        return ["used_by", *fields, "is_active", "described"] if obj else fields
 
     @admin.display(description="memories", ordering="memory_count")
     def memories(self, row: Any) -> int:
@@ -84,18 +87,17 @@ class MemoryTypeAdmin(CuratedAdmin):
         count: int = row.waiting_count
         return count
 
-    @admin.display(description="used by")
+    @admin.display(description="what a change affects")
     def used_by(self, row: Any) -> str:
-        return format_html(
-            '<a href="{}?type__id__exact={}">Memories: {}</a>, <a href="{}?type__id__exact={}">candidates waiting for '
-            "review: {}</a>",
-            reverse("admin:memories_memory_changelist"),
-            row.pk,
-            row.memory_count,
-            reverse("admin:candidates_candidate_changelist"),
-            row.pk,
-            row.waiting_count,
+        return uses_of(row.reader, type=row.pk).sentence(
+            "type",
+            memories=f"{reverse('admin:memories_memory_changelist')}?type__id__exact={row.pk}",
+            waiting=f"{reverse('approvals:queue')}?type={row.slug}",
         )
+
+    @admin.display(description="what the description said")
+    def described(self, row: Any) -> str:
+        return wordings_of(row.reader, "memorytype", row.pk, field="description")
 
     def row_add(self, principal: Principal, values: dict[str, Any]) -> MemoryType:
         return memory_type_add(principal=principal, **values)

@@ -638,9 +638,9 @@ def test_home_says_what_waits_and_what_was_learned(
     ledger.propose(agent, confidence=0.1)
     answer = page.get("/")
     shown = words(answer)
-    assert "2 wait for a decision" in shown
+    assert "2 wait for your decision" in shown
     assert "1 reports a memory as stale or wrong." in shown
-    assert "1 more is quarantined" in shown
+    assert "1 is quarantined" in shown
     assert "Exports close at midnight." in shown
     assert f'href="{at(candidate)}"' in text(answer)
 
@@ -650,7 +650,27 @@ def test_home_of_a_member_has_their_own(browser: Any, bob: User, candidate: Cand
     ledger.reject(reviewer, own, "They do.")
     shown = words(browser(bob).get("/"))
     assert "Coupons never stack." in shown and "They do." in shown
-    assert "wait for a decision" not in shown and candidate.content not in shown
+    assert "wait for your decision" not in shown and candidate.content not in shown
+
+
+def test_home_keeps_apart_what_somebody_else_decides(
+    page: Client, reviewer: Principal, agent: Principal, candidate: Candidate
+) -> None:
+    own = ledger.propose(reviewer, "Coupons never stack.")
+    shown = words(page.get("/"))
+    assert "1 waits for your decision" in shown
+    assert "1 more you proposed yourself; somebody else decides about it." in shown
+    assert f'href="{at(own)}"' not in text(page.get("/"))
+    ledger.reject(ledger.of_person(add_person(reviewer.workspace, "erin", Role.REVIEWER)), candidate)
+    assert "What is left you proposed yourself" in words(page.get("/"))
+
+
+def test_home_says_what_was_learned_by_type_and_repository(page: Client, bot: Principal, reviewer: Principal) -> None:
+    ledger.remember(bot, reviewer, type="business_rules")
+    shown = words(page.get("/"))
+    assert "1 new within a week" in shown
+    assert "business rules 1" in shown
+    assert "acme/pay 1" in shown
 
 
 def test_home_needs_a_membership(browser: Any, db: None) -> None:

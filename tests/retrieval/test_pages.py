@@ -439,3 +439,68 @@ def test_an_upheld_report_shows_in_the_verdicts(page: Client, member: Client, re
     shown = words(member.get(at(memory)))
     assert "bob reported this as stale" in shown
     assert "Retired by alice" in shown
+
+
+# --- narrowing ----------------------------------------------------------------------------------------------
+def groups(answer: Any) -> dict[str, list[tuple[str, int]]]:
+    return {name: [(link.label, link.count) for link in links] for name, _, links in answer.context["facet_groups"]}
+
+
+def test_facets_and_tabs_count_what_is_there(
+    member: Client, bot: Principal, reviewer: Principal, django_assert_max_num_queries: Any
+) -> None:
+    ledger.remember(bot, reviewer, "Backups are encrypted.", type="business_rules")
+    ledger.remember(bot, reviewer, "Webhooks retry.", tier="index")
+    gone = ledger.remember(bot, reviewer, "Coupons stack.")
+    memory_retire(principal=reviewer, reference=gone.pk, reason="They do not.")
+    with django_assert_max_num_queries(12):
+        answer = member.get("/memories/", {"repo": "acme/pay"})
+    assert answer.context["counts"] == {
+        "in-force": 2, "active": 2, "disputed": 0, "superseded": 0, "retired": 1, "all": 3,
+    }  # fmt: skip
+    assert groups(answer)["type"] == [("business rules", 1), ("tooling setup", 1)]
+    assert sorted(groups(answer)["tier"]) == [("Durable", 1), ("Index card", 1)]
+    cards = member.get("/memories/", {"tier": "index"})
+    assert [row["content"] for row in cards.context["rows"]] == ["Webhooks retry."]
+    assert member.get("/memories/", {"tier": "gold"}).status_code == 422
+
+
+def test_words_are_looked_for_in_every_status(member: Client, bot: Principal, reviewer: Principal) -> None:
+    gone = ledger.remember(bot, reviewer, "Coupons stack on Sundays.")
+    memory_retire(principal=reviewer, reference=gone.pk, reason="They do not.")
+    ledger.remember(bot, reviewer, "Webhooks retry.")
+    answer = member.get("/memories/", {"q": "sunday coupons", "status": "retired"})
+    assert [row["number"] for row in answer.context["rows"]] == [gone.label]
+    assert "Every word of the question occurs in these" in words(answer)
+    assert not member.get("/memories/", {"q": "sunday coupons"}).context["rows"]
+
+
+def test_a_search_says_what_its_results_can_be_narrowed_by(
+    member: Client, bot: Principal, reviewer: Principal, django_assert_max_num_queries: Any
+) -> None:
+    ledger.remember(bot, reviewer, "Webhooks retry with jitter.", type="business_rules")
+    answer = member.get("/memories/", {"q": "webhooks"})
+    assert groups(answer)["type"] == [("business rules", 1)]
+
+
+def test_what_is_restricted_is_in_no_count(
+    member: Client, bot: Principal, reviewer: Principal, workspace: Workspace
+) -> None:
+    memory = ledger.remember(bot, reviewer, "The board sells.", type="ownership", scope=ScopeInput(repos=("acme/x",)))
+    board = Audience.objects.create(workspace=workspace, name="board")
+    Memory.objects.filter(pk=memory.pk).update(audience_ids=[board.pk])
+    for query in ({}, {"status": "all"}, {"q": "board"}, {"q": "board", "status": "all"}):
+        answer = member.get("/memories/", query)
+        assert "acme/x" not in text(answer)
+        assert "ownership" not in str(groups(answer) if answer.context.get("facet_groups") else "")
+        assert set((answer.context.get("counts") or {}).values()) <= {0}
+    assert "Nothing new within a week" in words(member.get("/"))
+
+
+def test_a_chain_is_drawn_and_said_in_words(member: Client, bot: Principal, reviewer: Principal) -> None:
+    first = ledger.remember(bot, reviewer, "Backups are kept a week.")
+    second = ledger.remember(bot, reviewer, "Backups are kept a month.", supersedes=(first,))
+    page = member.get(f"/memories/{second.label}/")
+    assert f"Replaces {first.label}" in words(page)
+    assert text(page).count("chain-dot-superseded") == 1
+    assert "chain-dot-current" in text(page)

@@ -9,11 +9,13 @@ from django.urls import reverse
 from apps.accounts.models import AuditEvent, Role
 from apps.accounts.principal import operator
 from apps.accounts.services import member_add
+from apps.candidates.proposal import ScopeInput
 from apps.core.errors import Forbidden, NotFound
 from apps.scopes.curation import domain_change, repository_add, scopes_confirm
 from apps.scopes.models import Domain, Repository
 from apps.scopes.selectors import find_repository, search_scope
 from apps.scopes.services import scope_register
+from tests import ledger
 
 MODELS = ["domain", "repository"]
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -262,3 +264,25 @@ def test_repositories_are_found_by_any_of_their_names(browser, carol, pay) -> No
         rows = browser(carol).get(f"{listing('repository')}?q={word}").context["cl"].result_list
         assert [row.slug for row in rows] == ["acme/pay"]
     assert not browser(carol).get(f"{listing('repository')}?q=nothing").context["cl"].result_list
+
+
+def test_what_a_change_of_a_scope_affects(browser, carol, workspace, botty, alice, pool) -> None:
+    ledger.remember(
+        ledger.of_token(botty.token),
+        ledger.of_person(alice),
+        scope=ScopeInput(domains=("payments",), repos=("acme/a&b",)),
+    )
+    ledger.propose(ledger.of_token(botty.token), scope=ScopeInput(repos=("acme/a&b",)))
+    client = browser(carol)
+    repository = Repository.objects.get(slug="acme/a&b")
+    page = client.get(reverse("admin:scopes_repository_change", args=[repository.pk])).content.decode()
+    assert "1 memory" in page
+    assert "1 open candidate" in page
+    assert "repo=acme%2Fa%26b" in page
+    assert "is registered as unconfirmed" in page
+    domain = Domain.objects.get(slug="payments")
+    page = client.get(reverse("admin:scopes_domain_change", args=[domain.pk])).content.decode()
+    assert "1 memory" in page
+    assert "no open candidates" in page
+    listed = client.get(reverse("admin:scopes_repository_changelist"), {"domains": "none"})
+    assert [row.slug for row in listed.context["cl"].result_list] == ["acme/a&b"]

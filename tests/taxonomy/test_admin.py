@@ -6,9 +6,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.urls import reverse
 
-from apps.accounts.models import AuditEvent, Role
+from apps.accounts.models import Audience, AuditEvent, Role
 from apps.accounts.principal import operator
 from apps.accounts.services import member_add
+from apps.candidates.models import Candidate
 from apps.candidates.proposal import Proposal, ScopeInput
 from apps.candidates.services import candidate_propose
 from apps.sources.services import SourceInput
@@ -165,8 +166,9 @@ def test_how_much_a_type_is_used(browser, carol, workspace, botty, principal) ->
     for content in ("One.", "Two."):
         propose(principal(botty), "bug_fixes", content)
     page = browser(carol).get(changing(a_type(workspace))).content.decode()
-    assert "Memories: 0" in page
-    assert "candidates waiting for review: 2" in page
+    assert "no memories" in page
+    assert "2 open candidates" in page
+    assert "use this type." in page
     rows = browser(carol).get(listing("memorytype")).context["cl"].result_list
     assert {row.slug: row.waiting_count for row in rows if row.waiting_count} == {"bug_fixes": 2}
 
@@ -343,3 +345,24 @@ def test_history_is_the_audit_trail(browser, carol, workspace) -> None:
     page = browser(carol).get(reverse("admin:taxonomy_memorytype_history", args=[row.pk])).content.decode()
     assert "min_confidence: 0.6" in page
     assert "min_confidence: 0.9" in page
+
+
+def test_what_a_description_said_is_shown_with_who_changed_it(browser, carol, workspace) -> None:
+    row = a_type(workspace)
+    before = row.description
+    assert "It has not been changed since it was written." in browser(carol).get(changing(row)).content.decode()
+    browser(carol).post(changing(row), type_values(row, description=f"{before} And <b>why</b>."))
+    page = browser(carol).get(changing(row)).content.decode()
+    assert "<strong>carol</strong>" in page
+    assert "<b>why</b>" not in page
+    assert "&lt;b" in page or "&lt;" in page
+
+
+def test_uses_that_a_curator_may_not_see_are_not_counted(browser, carol, workspace, botty, principal) -> None:
+    proposed = propose(principal(botty), "bug_fixes", "For the board alone.")
+    board = Audience.objects.create(workspace=workspace, name="board")
+    Candidate.objects.filter(pk=proposed.candidate.pk).update(audience_ids=[board.pk])
+    page = browser(carol).get(changing(a_type(workspace))).content.decode()
+    assert "No memory and no open candidate that you may see uses this type." in page
+    rows = browser(carol).get(listing("memorytype")).context["cl"].result_list
+    assert [row.slug for row in rows if row.waiting_count] == []

@@ -32,7 +32,7 @@ from django.db.models import (
     When,
 )
 from django.db.models.fields.json import KeyTextTransform
-from django.db.models.functions import Cast
+from django.db.models.functions import Cast, Left
 
 from apps.accounts.models import AuditEvent, Role
 from apps.accounts.principal import Principal
@@ -45,6 +45,7 @@ REFUSED: Final = "refused"  # every attempt that was refused, whatever it was to
 _UUID: Final = r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 _NUMBER: Final = r"^[0-9]{1,18}$"
 _EXPORTED_AT_ONCE: Final = 2_000
+_BEGINNING: Final = 160
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,6 +188,8 @@ def _verdicts(principal: Principal, asked: TrailFilter) -> QuerySet[Any] | None:
     if asked.verb is not None and asked.verb not in Action.values:
         return None
     rows = Verdict.objects.filter(workspace=principal.workspace).filter(_common(asked, actor="reviewer_name"))
+    if asked.kind is not None:
+        rows = rows.filter(subject_kind=asked.kind)
     if asked.verb is not None:
         rows = rows.filter(action=asked.verb)
     if asked.batch is not None:
@@ -284,10 +287,7 @@ def _subject_ids(principal: Principal, subject: str) -> list[UUID]:
     if text[:2].upper() == "M-" and text[2:].isdecimal() and text.isascii() and len(text) <= 20:
         rows = Memory.objects.filter(workspace=principal.workspace, number=int(text[2:])).filter(_admitted(principal))
         return [pk for pair in rows.values_list("pk", "verdict__subject_id") for pk in pair]
-    try:
-        return [UUID(text)]
-    except ValueError:
-        return []
+    return [found] if (found := _id(text)) else []
 
 
 # --- positions ------------------------------------------------------------------------------------------------
@@ -326,3 +326,20 @@ def names_of_subjects(principal: Principal, entries: Sequence[Entry]) -> dict[st
     for pk, number, verdict in made.values_list("pk", "number", "verdict"):
         found[str(pk)] = found[f"v{verdict}"] = f"M-{number}"
     return found
+
+
+def beginnings_of_candidates(principal: Principal, entries: Sequence[Entry]) -> dict[str, str]:
+    """The first words of candidates by id, so that a list of what was done to them says what they are about."""
+    about = [entry.subject_id for entry in entries if entry.subject_kind == SubjectKind.CANDIDATE]
+    ids = {found for text in about if (found := _id(text))}
+    if not ids:
+        return {}
+    rows = Candidate.objects.filter(_admitted(principal), workspace=principal.workspace, pk__in=ids)
+    return {str(pk): text for pk, text in rows.values_list("pk", Left("content", _BEGINNING))}
+
+
+def _id(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None

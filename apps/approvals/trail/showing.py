@@ -10,8 +10,8 @@ from django.urls import reverse
 
 from apps.accounts.principal import Principal
 from apps.approvals.trail.forms import KINDS
-from apps.approvals.trail.selectors import Entry, names_of_subjects
-from apps.memories.history import FIELDS, Change, Names, change_of, names_in
+from apps.approvals.trail.selectors import Entry, beginnings_of_candidates, names_of_subjects
+from apps.memories.history import FIELDS, NOTHING, Change, Names, change_of, names_in
 from apps.memories.models import Action, SubjectKind
 
 # Counted on with every decision; they say nothing about it.
@@ -38,17 +38,27 @@ class Shown:
     name: str
     address: str
     became: str
+    about: str
     changes: tuple[Change, ...]
+
+    @property
+    def given(self) -> list[Change]:
+        """What there was nothing of before: said as it is, since nothing became it."""
+        return [change for change in self.changes if change.before == NOTHING and not change.long]
+
+    @property
+    def changed(self) -> list[Change]:
+        return [change for change in self.changes if change.before != NOTHING or change.long]
 
 
 def entries_shown(principal: Principal, entries: Sequence[Entry]) -> list[Shown]:
-    """Three queries at most, however many entries there are."""
-    labels = names_of_subjects(principal, entries)
+    """Four queries at most, however many entries there are."""
+    labels, beginnings = names_of_subjects(principal, entries), beginnings_of_candidates(principal, entries)
     names = names_in(principal, [state for entry in entries for state in _states(entry)])
-    return [_shown(entry, labels, names) for entry in entries]
+    return [_shown(entry, labels, beginnings.get(entry.subject_id, ""), names) for entry in entries]
 
 
-def _shown(entry: Entry, labels: dict[str, str], names: Names) -> Shown:
+def _shown(entry: Entry, labels: dict[str, str], about: str, names: Names) -> Shown:
     label = labels.get(entry.subject_id, "")
     became = labels.get(entry.key, "") or str(entry.after.get("number") or "")
     return Shown(
@@ -58,6 +68,7 @@ def _shown(entry: Entry, labels: dict[str, str], names: Names) -> Shown:
         name=label or _name(entry),
         address=_address(entry, label),
         became=became if became != label else "",
+        about=about,
         changes=tuple(_changes(entry, names)),
     )
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from itertools import chain, islice
+from typing import Any
 
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
-from django.shortcuts import render
 
 from apps.accounts.models import Role
 from apps.accounts.pages import PageRequest, page
@@ -15,6 +15,7 @@ from apps.approvals.trail.selectors import trail_entries, trail_page
 from apps.approvals.trail.showing import entries_shown
 from apps.core.clock import now
 from apps.core.errors import Invalid, NotFound
+from apps.core.frames import render_framed
 from apps.core.methods import looked_at
 
 ROWS = 50
@@ -25,7 +26,7 @@ TO = "see the audit trail"
 @page(Role.REVIEWER, to=TO)
 def trail(request: PageRequest) -> HttpResponseBase:
     form = TrailForm(request.GET)
-    context = {"form": form, "filters": carried(request.GET)}
+    context: dict[str, Any] = {"form": form, "filters": carried(request.GET)}
     if form.is_valid():
         try:
             found = trail_page(request.principal, form.asked(), limit=ROWS, cursor=request.GET.get("cursor") or None)
@@ -37,7 +38,7 @@ def trail(request: PageRequest) -> HttpResponseBase:
                 "next": _at(request, found.older),
                 "previous": _at(request, found.newer),
             }
-    return render(request, "trail/trail.html", context, status=422 if form.errors else 200)
+    return render_framed(request, "trail/trail.html", context, status=422 if form.errors else 200)
 
 
 def _at(request: PageRequest, cursor: str | None) -> str | None:
@@ -56,7 +57,7 @@ def export(request: PageRequest, format: str) -> HttpResponseBase:
         raise NotFound("The audit trail is exported as csv and as jsonl.")
     form = TrailForm(request.GET)
     if not form.is_valid():
-        return render(request, "trail/trail.html", {"form": form, "filters": ""}, status=422)
+        return render_framed(request, "trail/trail.html", {"form": form, "filters": ""}, status=422)
     kind, lines = FORMATS[format]
     entries = trail_entries(request.principal, form.asked())
     # Read before the answer begins: a database that is down is a 503, and no file that stops in the middle.

@@ -87,11 +87,6 @@ def share(value: float | None) -> int:
 
 
 @register.filter
-def thousands(number: int) -> str:
-    return f"{number:,}"
-
-
-@register.filter
 def excerpt(text: str) -> str:
     """The beginning, on one line."""
     line = " ".join(text[: EXCERPT * 4].split())
