@@ -472,7 +472,8 @@ def test_words_are_looked_for_in_every_status(member: Client, bot: Principal, re
     answer = member.get("/memories/", {"q": "sunday coupons", "status": "retired"})
     assert [row["number"] for row in answer.context["rows"]] == [gone.label]
     assert "Every word of the question occurs in these" in words(answer)
-    assert not member.get("/memories/", {"q": "sunday coupons"}).context["rows"]
+    in_force = member.get("/memories/", {"q": "sunday coupons"}).context["rows"]
+    assert gone.label not in [row["number"] for row in in_force]
 
 
 def test_a_search_says_what_its_results_can_be_narrowed_by(

@@ -71,7 +71,19 @@ class Part:
 
 
 def all_parts() -> dict[str, Part]:
-    from apps.evals.benchmarks.parts import busy, data, deciding, growth, importing, pool, rest, start, stock, words
+    from apps.evals.benchmarks.parts import (
+        busy,
+        data,
+        deciding,
+        growth,
+        importing,
+        pages,
+        pool,
+        rest,
+        start,
+        stock,
+        words,
+    )
 
     return {
         "data": Part("The data", data.run),
@@ -82,6 +94,7 @@ def all_parts() -> dict[str, Part]:
         "words": Part("Search by words", words.run),
         "rest": Part("Search over HTTP", rest.run),
         "busy": Part("Many searches at once", busy.run),
+        "pages": Part("The pages that people browse by", pages.run),
         "growth": Part("Growth to a million rows", growth.run, usual=False),
         "import": Part("Import", importing.run),
         "approve": Part("An approval", deciding.approve),
