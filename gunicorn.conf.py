@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
+import struct
 import sys
 import threading
 from pathlib import Path
@@ -20,7 +22,7 @@ from gunicorn.http import message
 _root = Path(__file__).resolve().parent
 sys.path.insert(0, str(_root))
 
-from apps.core.environment import number  # noqa: E402
+from apps.core.environment import Environment, listening, web_processes  # noqa: E402
 
 if TYPE_CHECKING:
     from gunicorn.arbiter import Arbiter
@@ -30,11 +32,13 @@ _env = environ.Env()
 if _file := os.environ.get("FIRM_MEMORY_ENV_FILE", str(_root / ".env")):
     _env.read_env(_file)
 
-_host = _env.str("FIRM_MEMORY_BIND", default="127.0.0.1")
-bind = f"{f'[{_host}]' if ':' in _host else _host}:{number('FIRM_MEMORY_PORT', 8100, least=1, most=65_535)}"
+_environment = Environment(os.environ)
+_host, _port = listening(_environment)
+bind = f"{f'[{_host}]' if ':' in _host else _host}:{_port}"
 worker_class = "gthread"
-workers = number("FIRM_MEMORY_WEB_WORKERS", 1, least=1)
-threads = number("FIRM_MEMORY_WEB_THREADS", 8, least=1)
+workers, threads = web_processes(_environment)
+if _environment.problems:
+    sys.exit("\n".join(_environment.problems))  # gunicorn makes a traceback of any other exception
 preload_app = False
 timeout = 60
 graceful_timeout = 8
@@ -49,6 +53,10 @@ control_socket_disable = True
 
 # Where the web processes keep their counts, so that each of them can answer /metrics for all.
 counts = Path(_env.str("FIRM_MEMORY_DATA_DIR", default=str(_root / ".data"))).resolve() / "metrics"
+
+# For how long a client may send nothing in the middle of a request, or take nothing of an answer. A thread is its own
+# until then; gunicorn itself bounds only what comes before the first byte and between requests.
+SILENT_CLIENT_SECONDS = 15
 
 # An exit code that gunicorn takes for final: it ends instead of trying the same again at once.
 BOOT_ERROR = 3
@@ -67,6 +75,14 @@ def on_starting(server: Arbiter) -> None:
         server.log.warning("%s cannot be used (%s), so each web process counts for itself.", counts, error.strerror)
     else:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(counts)
+
+
+def when_ready(server: Arbiter) -> None:
+    """What is accepted takes these over from what listens."""
+    limit = struct.pack("ll", SILENT_CLIENT_SECONDS, 0)
+    for listener in server.LISTENERS:
+        for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+            listener.sock.setsockopt(socket.SOL_SOCKET, option, limit)
 
 
 def post_worker_init(worker: Worker) -> None:

@@ -1,17 +1,95 @@
-"""Numbers from the environment, refused with a sentence where they are none."""
+"""What the environment says, refused in sentences where it will not do.
+
+Every setting is read through one ``Environment``, which goes on with the default where a value will not do, so that
+``refuse`` can name all of them at once: each by its variable, with what it is and what to write instead.
+"""
 
 from __future__ import annotations
 
-import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
 
 from django.core.exceptions import ImproperlyConfigured
 
+_ON: Final = ("on", "true", "yes", "1")
+_OFF: Final = ("off", "false", "no", "0")
+_SHOWN: Final = 60
 
-def number(name: str, default: int, *, least: int = 0, most: int | None = None) -> int:
-    text = os.environ.get(name, "").strip()
-    if not text:
+
+class Environment:
+    def __init__(self, values: Mapping[str, str]) -> None:
+        self._values = values
+        self.problems: list[str] = []
+
+    def refuse(self) -> None:
+        """Raise ``ImproperlyConfigured`` with a line for every value that will not do."""
+        if self.problems:
+            raise ImproperlyConfigured("\n".join(self.problems))
+
+    def problem(self, sentence: str) -> None:
+        self.problems.append(sentence)
+
+    def text(self, name: str, default: str = "") -> str:
+        return self._values.get(name, default).strip()
+
+    def number(self, name: str, default: int, *, least: int = 0, most: int) -> int:
+        text = self.text(name)
+        if not text:
+            return default
+        if text.isascii() and text.isdecimal() and len(text) <= 18 and least <= int(text) <= most:
+            return int(text)
+        self._will_not_do(name, f"Write a whole number from {least:,} to {most:,}.")
         return default
-    if text.isascii() and text.isdecimal() and least <= int(text) and (most is None or int(text) <= most):
-        return int(text)
-    allowed = f"from {least} to {most}" if most is not None else f"of at least {least}"
-    raise ImproperlyConfigured(f"{name} is {text!r}. Write a whole number {allowed}.")
+
+    def switch(self, name: str, *, default: bool) -> bool:
+        text = self.text(name).lower()
+        if text not in ("", *_ON, *_OFF):
+            self._will_not_do(name, "Write on or off.")
+            return default
+        return default if not text else text in _ON
+
+    def choice(self, name: str, default: str, *, among: Sequence[str]) -> str:
+        """One of these, in whatever case it is written."""
+        text = self.text(name) or default
+        found = next((known for known in among if known.lower() == text.lower()), None)
+        if found is None:
+            self._will_not_do(name, f"Write one of: {', '.join(among)}.")
+        return default if found is None else found
+
+    def listed(self, name: str, default: Sequence[str] = ()) -> list[str]:
+        """Values with commas between them."""
+        found = [part.strip() for part in self.text(name).split(",")]
+        return [part for part in found if part] or list(default)
+
+    def folder(self, name: str, default: Path) -> Path:
+        """Made where it is missing, once it is needed; what is there already must be a folder."""
+        path = Path(self.text(name) or default).absolute()
+        above = next(place for place in (path, *path.parents) if place.exists())
+        if not above.is_dir():
+            self._will_not_do(name, f"{above} is no folder. Name one that exists, or that can be made.")
+        return path.resolve()
+
+    def origins(self, name: str, default: Sequence[str]) -> list[str]:
+        found = self.listed(name, default)
+        wrong = [origin for origin in found if not origin.startswith(("https://", "http://"))]
+        if wrong:
+            self._will_not_do(name, "Write each with its scheme, such as https://memory.example.com.")
+        return found
+
+    def _will_not_do(self, name: str, advice: str) -> None:
+        self.problem(f"{name} is {self.text(name)[:_SHOWN]!r}. {advice}")
+
+
+def listening(environment: Environment) -> tuple[str, int]:
+    """The address and the port of the web."""
+    host = environment.text("FIRM_MEMORY_BIND") or "127.0.0.1"
+    if any(character.isspace() or character == "/" for character in host):
+        environment.problem(f"FIRM_MEMORY_BIND is {host[:_SHOWN]!r}. Write one address, such as 127.0.0.1 or ::1.")
+    return host, environment.number("FIRM_MEMORY_PORT", 8100, least=1, most=65_535)
+
+
+def web_processes(environment: Environment) -> tuple[int, int]:
+    """How many processes serve the web, and how many threads each has."""
+    workers = environment.number("FIRM_MEMORY_WEB_WORKERS", 1, least=1, most=256)
+    return workers, environment.number("FIRM_MEMORY_WEB_THREADS", 8, least=1, most=1_024)

@@ -11,18 +11,20 @@ from pathlib import Path
 
 import environ
 from csp.constants import NONE, SELF
-from django.core.exceptions import ImproperlyConfigured
 
 from apps.core.database import database_settings, is_owner_command
-from apps.core.environment import number
+from apps.core.environment import Environment, listening, web_processes
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 
 env = environ.Env()
 if ENV_FILE := os.environ.get("FIRM_MEMORY_ENV_FILE", str(BASE_DIR / ".env")):
     env.read_env(ENV_FILE)
+environment = Environment(os.environ)
+if os.environ.get("FIRM_MEMORY_ENV_FILE") and not Path(ENV_FILE).is_file():
+    environment.problem(f"FIRM_MEMORY_ENV_FILE is {ENV_FILE!r}. Name a file that is there, or leave it empty for none.")
 
-DATA_DIR = Path(env.str("FIRM_MEMORY_DATA_DIR", default=str(BASE_DIR / ".data"))).resolve()
+DATA_DIR = environment.folder("FIRM_MEMORY_DATA_DIR", BASE_DIR / ".data")
 DATABASE_URL = env.str("DATABASE_URL", default="")
 OWNER_DATABASE_URL = env.str("FIRM_MEMORY_OWNER_DATABASE_URL", default="")
 if OWNER_DATABASE_URL and is_owner_command(sys.argv):
@@ -37,35 +39,31 @@ STARTUP_CHECKS = [
 ]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-FIRM_MEMORY_BIND = env.str("FIRM_MEMORY_BIND", default="127.0.0.1")
-FIRM_MEMORY_PORT = number("FIRM_MEMORY_PORT", 8100, least=1, most=65_535)
-FIRM_MEMORY_PROVIDER = env.str("FIRM_MEMORY_PROVIDER", default="mem0")
+FIRM_MEMORY_BIND, FIRM_MEMORY_PORT = listening(environment)
+# Used by gunicorn.conf.py, which gunicorn reads without these settings; looked at here, so that `up` refuses them.
+FIRM_MEMORY_WEB_WORKERS, FIRM_MEMORY_WEB_THREADS = web_processes(environment)
+FIRM_MEMORY_PROVIDER = environment.choice("FIRM_MEMORY_PROVIDER", "mem0", among=["mem0", "inmemory"])
 FIRM_MEMORY_EMBEDDER = env.str("FIRM_MEMORY_EMBEDDER", default="local")
-FIRM_MEMORY_EMBEDDER_DIMENSIONS = number("FIRM_MEMORY_EMBEDDER_DIMENSIONS", 0)
-FIRM_MEMORY_EMBEDDER_THREADS = number("FIRM_MEMORY_EMBEDDER_THREADS", 2)
-FIRM_MEMORY_THROTTLE = env.str("FIRM_MEMORY_THROTTLE", default="on").lower() not in (
-    "off",
-    "0",
-    "false",
-    "no",
-)
+FIRM_MEMORY_EMBEDDER_DIMENSIONS = environment.number("FIRM_MEMORY_EMBEDDER_DIMENSIONS", 0, most=16_000)
+FIRM_MEMORY_EMBEDDER_THREADS = environment.number("FIRM_MEMORY_EMBEDDER_THREADS", 2, most=1_024)
+FIRM_MEMORY_THROTTLE = environment.switch("FIRM_MEMORY_THROTTLE", default=True)
 # Requests a minute, for each principal; `anonymous` for each address that shows no valid credentials.
 FIRM_MEMORY_RATES = {
-    "read": number("FIRM_MEMORY_READS_PER_MINUTE", 1200, least=1),
-    "write": number("FIRM_MEMORY_WRITES_PER_MINUTE", 600, least=1),
-    "search": number("FIRM_MEMORY_SEARCHES_PER_MINUTE", 600, least=1),
-    "anonymous": number("FIRM_MEMORY_ANONYMOUS_PER_MINUTE", 60, least=1),
+    "read": environment.number("FIRM_MEMORY_READS_PER_MINUTE", 1200, least=1, most=1_000_000),
+    "write": environment.number("FIRM_MEMORY_WRITES_PER_MINUTE", 600, least=1, most=1_000_000),
+    "search": environment.number("FIRM_MEMORY_SEARCHES_PER_MINUTE", 600, least=1, most=1_000_000),
+    "anonymous": environment.number("FIRM_MEMORY_ANONYMOUS_PER_MINUTE", 60, least=1, most=1_000_000),
 }
-FIRM_MEMORY_METRICS_TOKEN = env.str("FIRM_MEMORY_METRICS_TOKEN", default="")
+FIRM_MEMORY_METRICS_TOKEN = environment.text("FIRM_MEMORY_METRICS_TOKEN")
 if FIRM_MEMORY_METRICS_TOKEN and len(FIRM_MEMORY_METRICS_TOKEN) < 20:
-    raise ImproperlyConfigured(
+    environment.problem(
         "FIRM_MEMORY_METRICS_TOKEN is too short. Use at least 20 random characters, such as the output of "
         "`openssl rand -hex 20`, or leave it out."
     )
 # How long a repeated request waits for the first one with its Idempotency-Key.
-FIRM_MEMORY_IDEMPOTENCY_WAIT_MS = number("FIRM_MEMORY_IDEMPOTENCY_WAIT_MS", 10_000, least=1)
+FIRM_MEMORY_IDEMPOTENCY_WAIT_MS = environment.number("FIRM_MEMORY_IDEMPOTENCY_WAIT_MS", 10_000, least=1, most=600_000)
 # How many proxies of ours stand before this service, each adding to X-Forwarded-For. None: the header is not read.
-ALLAUTH_TRUSTED_PROXY_COUNT = number("FIRM_MEMORY_PROXIES", 0)
+ALLAUTH_TRUSTED_PROXY_COUNT = environment.number("FIRM_MEMORY_PROXIES", 0, most=20)
 
 DEBUG = False
 ROOT_URLCONF = "firmmemory.urls"
@@ -104,6 +102,8 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "apps.core.middleware.RequestIdMiddleware",
+    "apps.core.middleware.HeadMiddleware",
+    "apps.core.middleware.PatienceMiddleware",
     "apps.core.middleware.HealthMiddleware",
     "apps.core.middleware.ProblemMiddleware",
     "django.middleware.security.SecurityMiddleware",
@@ -177,12 +177,14 @@ ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_ADAPTER = "apps.accounts.adapter.InvitedOnlyAccountAdapter"
 SOCIALACCOUNT_ADAPTER = "apps.accounts.adapter.InvitedOnlySocialAdapter"
 SOCIALACCOUNT_PROVIDERS: dict[str, dict[str, object]] = {}
-if env.str("GOOGLE_CLIENT_ID", default=""):
+if environment.text("GOOGLE_CLIENT_ID"):
+    if not environment.text("GOOGLE_CLIENT_SECRET"):
+        environment.problem("GOOGLE_CLIENT_SECRET is missing. Set it beside GOOGLE_CLIENT_ID, or leave both out.")
     SOCIALACCOUNT_PROVIDERS["google"] = {
         "APPS": [
             {
-                "client_id": env.str("GOOGLE_CLIENT_ID"),
-                "secret": env.str("GOOGLE_CLIENT_SECRET"),
+                "client_id": environment.text("GOOGLE_CLIENT_ID"),
+                "secret": environment.text("GOOGLE_CLIENT_SECRET"),
                 "key": "",
             }
         ],
@@ -247,7 +249,7 @@ Q_CLUSTER = {
     "name": "firm-memory",
     "orm": "default",
     "cache": "qcluster",
-    "workers": number("FIRM_MEMORY_WORKERS", 1, least=1),
+    "workers": environment.number("FIRM_MEMORY_WORKERS", 1, least=1, most=256),
     "timeout": 300,
     "retry": 360,
     "max_attempts": 5,
@@ -259,6 +261,7 @@ Q_CLUSTER = {
     "label": "Background tasks",
 }
 
+LOG_LEVEL = environment.choice("FIRM_MEMORY_LOG_LEVEL", "INFO", among=["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"])
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -276,10 +279,12 @@ LOGGING = {
             "filters": ["request_id", "database_down"],
         },
     },
-    "root": {"handlers": ["stderr"], "level": env.str("FIRM_MEMORY_LOG_LEVEL", default="INFO").upper()},
+    "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
     "loggers": {
         "django": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
         # It has a line for every task; what a task has to say it logs itself.
         "django-q": {"level": "WARNING"},
     },
 }
+
+environment.refuse()

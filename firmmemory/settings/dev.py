@@ -3,8 +3,9 @@
 from apps.core.secret_key import persistent_secret_key
 
 from .base import *  # noqa: F403
-from .base import DATA_DIR, FIRM_MEMORY_BIND, env
+from .base import DATA_DIR, FIRM_MEMORY_BIND, environment
 
-DEBUG = env.bool("FIRM_MEMORY_DEBUG", default=False)
-SECRET_KEY = env.str("SECRET_KEY", default="") or persistent_secret_key(DATA_DIR)
-ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]", FIRM_MEMORY_BIND])
+DEBUG = environment.switch("FIRM_MEMORY_DEBUG", default=False)
+SECRET_KEY = environment.text("SECRET_KEY") or persistent_secret_key(DATA_DIR)
+ALLOWED_HOSTS = environment.listed("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]", FIRM_MEMORY_BIND])
+environment.refuse()
