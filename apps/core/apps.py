@@ -2,6 +2,7 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.core.signals import request_finished
+from django.db.backends.signals import connection_created
 from django.db.models.signals import post_migrate
 
 
@@ -13,8 +14,10 @@ class CoreConfig(AppConfig):
         from apps.core import checks  # noqa: F401  (registers itself)
         from apps.core.hardening import triggers_ready
         from apps.core.health import register_check
+        from apps.core.patience import bound_waiting
 
         register_check("triggers", triggers_ready)
+        connection_created.connect(bound_waiting, dispatch_uid="core.patience")
         request_finished.connect(_forget_request_id, dispatch_uid="core.request_id")
         post_migrate.connect(_create_cache_table, sender=self, dispatch_uid="core.cache_table")
         post_migrate.connect(_ensure_schedules, sender=self, dispatch_uid="core.schedules")

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
 from apps.core import health, problems, request_id
+from apps.core.patience import READ_SECONDS, WRITE_SECONDS, patience
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
 
@@ -22,6 +23,31 @@ class RequestIdMiddleware:
         response = self.get_response(request)
         response[request_id.HEADER] = chosen
         return response
+
+
+class HeadMiddleware:
+    """An answer to HEAD says how long its body would be, and has none."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        if request.method == "HEAD" and isinstance(response, HttpResponse):
+            response.setdefault("Content-Length", str(len(response.content)))
+            response.content = b""
+        return response
+
+
+class PatienceMiddleware:
+    """Whoever looks waits for the database for seconds at most, and whoever writes not for ever."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        with patience(READ_SECONDS if request.method in ("GET", "HEAD") else WRITE_SECONDS):
+            return self.get_response(request)
 
 
 class HealthMiddleware:

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from io import BytesIO
 
 import pytest
+from django.core.handlers.wsgi import WSGIRequest
 from django.db import OperationalError
 from django.db.backends.postgresql.base import DatabaseWrapper
 
@@ -96,6 +98,19 @@ def test_a_part_that_must_be_there_takes_it_away(client, db, registered) -> None
     answer = client.get("/readyz")
     assert answer.status_code == 503
     assert answer.json()["parts"]["pool"]["detail"] == "The pool moved: restart."
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/api/v1/me/", "/review/", "/nowhere/"])
+def test_an_answer_to_head_has_its_length_and_no_body(path: str, db, alice, browser) -> None:
+    # The client takes bodies off by itself, so this asks underneath it.
+    client = browser(alice)
+    environ = client.request().wsgi_request.environ | {"PATH_INFO": path}
+    seen = client.handler.get_response(WSGIRequest(environ | {"REQUEST_METHOD": "GET", "wsgi.input": BytesIO()}))
+    answer = client.handler.get_response(WSGIRequest(environ | {"REQUEST_METHOD": "HEAD", "wsgi.input": BytesIO()}))
+    assert answer.status_code == seen.status_code
+    assert answer.content == b""
+    if path in ("/healthz", "/nowhere/"):
+        assert answer.headers["Content-Length"] == seen.headers["Content-Length"]
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])

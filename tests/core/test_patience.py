@@ -1,0 +1,97 @@
+"""A PostgreSQL that is stopped in the middle holds nobody for ever."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+
+import pytest
+from django.db import OperationalError, connection
+
+from apps.core import middleware
+from apps.core.database import is_down
+from apps.core.patience import READ_SECONDS, WRITE_SECONDS, patience
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def frozen() -> Iterator[None]:
+    """The server process behind the connection of this test stands still, and its kernel answers for it."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        (pid,) = cursor.fetchone()
+    try:
+        os.kill(pid, signal.SIGSTOP)
+    except (PermissionError, ProcessLookupError):
+        pytest.skip("The server runs elsewhere, or as somebody else.")
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+        connection.close()
+
+
+def test_a_statement_is_given_up_and_the_connection_with_it(frozen):
+    started = time.monotonic()
+    with patience(0.5), pytest.raises(OperationalError) as given_up, connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+    assert 0.4 < time.monotonic() - started < 5
+    assert is_down(given_up.value)
+    assert "within 0.5 seconds" in str(given_up.value)
+    connection.close()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 2")
+        assert cursor.fetchone() == (2,)
+
+
+@pytest.mark.parametrize("path", ["/api/v1/me/", "/api/v1/memories/search/?q=x", "/readyz", "/review/"])
+def test_whoever_looks_is_answered(api, alice, browser, frozen_for, path):
+    client = browser(alice) if path == "/review/" else api(alice)
+    with frozen_for(0.5):
+        started = time.monotonic()
+        answer = client.get(path)
+        assert time.monotonic() - started < 8
+    assert answer.status_code == 503
+    assert client.get(path).status_code != 503
+
+
+@pytest.fixture
+def frozen_for(monkeypatch):
+    """Only from here on: people and tokens are made before."""
+    from contextlib import contextmanager
+
+    @contextmanager
+    def freeze(seconds: float) -> Iterator[None]:
+        monkeypatch.setattr(middleware, "READ_SECONDS", seconds)
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_backend_pid()")
+            (pid,) = cursor.fetchone()
+        try:
+            os.kill(pid, signal.SIGSTOP)
+        except (PermissionError, ProcessLookupError):
+            pytest.skip("The server runs elsewhere, or as somebody else.")
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
+            connection.close()
+
+    return freeze
+
+
+def test_outside_of_a_request_a_statement_takes_as_long_as_it_takes():
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_sleep(0.3)")
+    with patience(0.1), pytest.raises(OperationalError), connection.cursor() as cursor:
+        cursor.execute("SELECT pg_sleep(0.3)")
+    connection.close()
+
+
+def test_the_limits_of_statements_come_first():
+    from apps.retrieval.services import LEDGER_SECONDS
+    from apps.retrieval.stages.text import SECONDS
+
+    assert max(LEDGER_SECONDS, SECONDS) < READ_SECONDS < 10 < WRITE_SECONDS < 60
