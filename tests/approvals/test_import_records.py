@@ -9,15 +9,18 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError, ManagementUtility, call_command
+from django.db import connection, connections
 
-from apps.accounts.models import AuditEvent, Workspace
+from apps.accounts.models import ApiToken, Audience, AuditEvent, Workspace
 from apps.approvals.importing import services
 from apps.candidates.models import Candidate
 from apps.memories.models import EdgeKind, Memory, MemoryStatus, Supersession, Verdict
 from apps.memories.providers.base import ProviderError
 from apps.retrieval.request import SearchRequest
 from apps.retrieval.services import search
+from apps.scopes.models import Repository
+from apps.sources.models import Source
 from tests import ledger
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("pool")]
@@ -263,3 +266,105 @@ def test_only_a_reviewer_answers_for_records(run: Any, bob: User, tmp_path: Path
     with pytest.raises(CommandError, match=said):
         call_command("import_records", str(file), reviewer=name, stdout=StringIO())
     assert not Memory.objects.exists()
+
+
+# --- restricted sources -------------------------------------------------------------------------------------
+@pytest.fixture
+def board(workspace: Workspace) -> Audience:
+    """Of this audience is what is known of `ADR-1`."""
+    audience = Audience.objects.create(workspace=workspace, name="board")
+    Source.objects.create(
+        workspace=workspace, kind="document", reference="ADR-1", commit="f" * 40, title="Earlier", audience=audience
+    )
+    return audience
+
+
+def test_a_record_inherits_the_audience_of_its_source(run: Any, alice: User, bob: User, board: Audience) -> None:
+    board.members.add(alice)
+    assert "2  imported" in run([a_record(1), a_record(2)])
+    assert (memory(1).audience_ids, memory(2).audience_ids) == ([board.pk], [])
+    assert Candidate.objects.get(content=memory(1).content).audience_ids == [board.pk]
+    connection.check_constraints()  # the deferred trigger on evidence
+    assert found(alice, "subject 7 rule") == ["ADR-1", "ADR-2"]
+    assert found(bob, "subject 7 rule") == ["ADR-2"]
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_record_that_its_reviewer_may_not_see_is_refused_alone(run: Any, board: Audience, dry_run: bool) -> None:
+    out = run([a_record(1), a_record(2)], dry_run=dry_run)
+    assert "line 1 (ADR-1): Its source is restricted to an audience that alice is not in." in out
+    assert "1  refused" in out
+    assert Memory.objects.count() == (0 if dry_run else 1)
+
+
+# --- what a run says ----------------------------------------------------------------------------------------
+def test_keys_that_are_not_read_are_named(run: Any, tmp_path: Path) -> None:
+    odd = {"licence": "CC0", "\x1b[2J": 1, "metadata": {"project": "curl", "url": "x"}}
+    report = tmp_path / "report.txt"
+    out = run([a_record(1, **odd), a_record(2, licence="CC0")], [an_edge(1, 2, note="x")], report=report)
+    told = "Keys that were not read: licence (2), '\\x1b[2J' (1), 'metadata.url' (1), note (1)."
+    assert told in out
+    assert "\x1b" not in out
+    assert "not read: licence (2)" in report.read_text()
+    assert "Keys that" not in run([a_record(3)])
+
+
+def test_the_counts_stand_last(run: Any) -> None:
+    lines = run([a_record(1), "nonsense", a_record(2, date=None)]).splitlines()
+    assert lines[0].strip() == "line 2 (no id): The line is not JSON."
+    assert [line.split()[1] for line in lines[1:]] == ["refused", "imported", "without"]
+
+
+def test_a_dry_run_says_what_would_become_of_everything_and_writes_nothing(run: Any) -> None:
+    run([a_record(1)])
+    before = {model: model.objects.count() for model in (Memory, Candidate, Verdict, Source, AuditEvent, Repository)}
+    records = [a_record(1), a_record(2), a_record(2), "nonsense", a_record(3, repo="new/one"), a_record(4, date=None)]
+    edges = [an_edge(1, 2), an_edge(2, 3), an_edge(3, 1), an_edge(2, 9), an_edge(4, 3, effective=False), an_edge(2, 2)]
+
+    out = run(records, edges, dry_run=True)
+
+    assert {model: model.objects.count() for model in before} == before
+    assert not Supersession.objects.exists()
+    counts = dict(reversed(line.split(maxsplit=1)) for line in out.splitlines() if line[:8].strip().isdigit())
+    assert counts == {
+        "already there": "1",
+        "would be imported": "3",
+        "refused": "2",
+        "without a date": "1",
+        "edges that would be stored (full)": "2",
+        "cyclic edges": "2",
+        "dangling edges": "1",
+        "edges not in effect": "1",
+    }
+    assert out.splitlines()[-1] == "Nothing was written: this was a dry run."
+
+
+def test_a_dry_run_needs_no_importer_and_makes_none(run: Any) -> None:
+    run([a_record(1)], dry_run=True)
+    assert not ApiToken.objects.filter(name=services.IMPORTER).exists()
+
+
+@pytest.mark.usefixtures("alice")
+@pytest.mark.parametrize(("lines", "code"), [(1, 0), (2, 3)])
+def test_the_exit_code_tells_refusals_from_success(
+    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, lines: int, code: int
+) -> None:
+    monkeypatch.setattr(connections, "close_all", lambda: None)  # the one of this test's transaction
+    file = tmp_path / "records.jsonl"
+    file.write_text("\n".join([json.dumps(a_record(1)), "nonsense"][:lines]))
+    argv = ["manage.py", "import_records", str(file), "--reviewer", "alice"]
+    try:
+        ManagementUtility(argv).execute()
+        ended = 0
+    except SystemExit as end:
+        ended = end.code
+    assert ended == code
+    assert "1  imported" in capsys.readouterr().out
+    assert Memory.objects.count() == 1
+
+
+def test_the_exit_code_of_what_cannot_begin_is_another(capsys: Any) -> None:
+    with pytest.raises(SystemExit) as end:
+        ManagementUtility(["manage.py", "import_records", "/nowhere", "--reviewer", "alice"]).execute()
+    assert end.value.code == 1
+    assert "There is no file /nowhere." in capsys.readouterr().err

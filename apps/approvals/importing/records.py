@@ -17,13 +17,18 @@ from typing import Any, Final
 from apps.core.screening import clean_text, find_personal, find_secrets, mask
 from apps.memories.models import MAX_CONTENT, Tier
 
+READ: Final = frozenset(
+    {"id", "_id", "title", "text", "decision", "status", "repo", "date", "commit", "set", "metadata"}
+)
+READ_OF_METADATA: Final = frozenset({"repo", "project"})
+READ_OF_EDGES: Final = frozenset({"old", "new", "kind", "effective", "stated_in", "new_date", "set"})
 MAX_LINE: Final = 4 * 1024 * 1024
 TURNED_DOWN: Final = frozenset({"rejected", "withdrawn"})
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record, ready to be stored. ``notes`` say what was changed on the way in."""
+    """One record, ready to be stored. ``notes`` say what was changed on the way in, ``unread`` which keys were not."""
 
     line: int
     reference: str
@@ -36,6 +41,7 @@ class Record:
     is_turned_down: bool
     commit: str | None
     notes: tuple[str, ...]
+    unread: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +63,7 @@ class Edge:
     kind: str
     effective: bool
     held_from: datetime | None
+    unread: tuple[str, ...] = ()
 
 
 class Unreadable(ValueError):
@@ -129,7 +136,12 @@ def _record(line: int, row: dict[str, Any]) -> Record:
         is_turned_down=status in TURNED_DOWN,
         commit=str(row["commit"])[:64] if isinstance(row.get("commit"), str) and row["commit"] else None,
         notes=tuple(dict.fromkeys(notes)),
+        unread=(*_beyond(row, READ), *(f"metadata.{name}" for name in _beyond(metadata, READ_OF_METADATA))),
     )
+
+
+def _beyond(row: dict[str, Any], read: frozenset[str]) -> tuple[str, ...]:
+    return tuple(name[:60] for name in row if name not in read)
 
 
 def _content(row: dict[str, Any], status: str, notes: list[str]) -> tuple[str, str]:
@@ -194,4 +206,5 @@ def _edge(line: int, row: dict[str, Any]) -> Edge:
         kind=str(kind),
         effective=row.get("effective") is True,
         held_from=_moment(stated_on or row.get("new_date"), "date"),
+        unread=_beyond(row, READ_OF_EDGES),
     )

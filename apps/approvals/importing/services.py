@@ -45,14 +45,20 @@ EDGE_KINDS = {
 
 
 class Importer:
-    """One run for one workspace. ``principal`` is the reviewer in whose name the records are approved."""
+    """One run for one workspace. ``principal`` is the reviewer in whose name the records are approved.
 
-    def __init__(self, principal: Principal) -> None:
+    A dry run says what would become of each line and writes nothing.
+    """
+
+    def __init__(self, principal: Principal, *, dry_run: bool = False) -> None:
         principal.require_role(Role.REVIEWER, to="answer for imported records")
         self.principal = principal
         self.workspace = principal.workspace
         self.report = Report()
-        self.origin = _importer_token(principal)
+        self._dry_run = dry_run
+        self._would_be: set[str] = set()
+        self._links: dict[str, set[str]] = {}
+        self.origin = None if dry_run else _importer_token(principal)
         accepted, turned_down = find_types(
             self.workspace, ["ARCHITECTURE_DECISION", "REJECTED_APPROACH"], field="type", active_only=True
         )
@@ -64,8 +70,14 @@ class Importer:
         for refused in batch:
             if isinstance(refused, Refused):
                 self.report.refuse(refused)
+            else:
+                self.report.not_read(refused.unread)
         fresh = self._fresh([record for record in batch if isinstance(record, Record)])
         if not fresh:
+            return
+        if self._dry_run:
+            self._would_be.update(record.reference for record in fresh)
+            self._remark(fresh, "would be imported")
             return
         prepared = get_provider().prepare_many([record.content for record in fresh])
         for wave in _waves(list(zip(fresh, prepared, strict=True))):
@@ -77,19 +89,41 @@ class Importer:
         known = _imported(self.workspace.pk, [record.reference for record in records])
         fresh: dict[str, Record] = {}
         for record in records:
-            if record.reference in known:
+            if record.reference in known or record.reference in self._would_be:
                 self.report.counts["already there"] += 1
             elif record.reference in fresh:
                 self.report.refuse(Refused(record.line, record.reference, "An earlier line has the same id."))
             else:
                 fresh[record.reference] = record
-        return list(fresh.values())
+        hidden = self._hidden(list(fresh.values()))
+        for record in hidden:
+            self.report.refuse(
+                Refused(
+                    record.line,
+                    record.reference,
+                    f"Its source is restricted to an audience that {self.principal.name} is not in. Somebody of that "
+                    "audience has to answer for it.",
+                )
+            )
+        return [record for record in fresh.values() if record not in hidden]
+
+    def _hidden(self, records: Sequence[Record]) -> list[Record]:
+        """Those whose source was restricted before they came, to an audience without the reviewer."""
+        rows = Source.objects.filter(
+            workspace=self.workspace,
+            kind=SourceKind.DOCUMENT,
+            reference__in=[record.reference for record in records],
+            audience__isnull=False,
+        )
+        others = rows.exclude(audience__in=self.principal.audience_ids)
+        hidden = set(others.values_list("reference", "commit"))
+        return [record for record in records if (record.reference, record.commit) in hidden]
 
     def _write(self, rows: Sequence[tuple[Record, Prepared]]) -> None:
         at = now()
         records = [record for record, _ in rows]
         sources = self._sources(records)
-        candidates = [self._candidate(record) for record in records]
+        candidates = [self._candidate(record, source) for record, source in zip(records, sources, strict=True)]
         Candidate.objects.bulk_create(candidates)
         evidence = list(zip(candidates, sources, strict=True))
         CandidateEvidence.objects.bulk_create(
@@ -123,7 +157,10 @@ class Importer:
             subject_id=f"{len(records)} records",
             after={"first": records[0].reference, "last": records[-1].reference},
         )
-        self.report.counts["imported"] += len(records)
+        self._remark(records, "imported")
+
+    def _remark(self, records: Sequence[Record], outcome: str) -> None:
+        self.report.counts[outcome] += len(records)
         for record in records:
             for note in record.notes:
                 self.report.remark("changed on the way in", f"{record.reference}: {note.rstrip('.')}.")
@@ -144,7 +181,7 @@ class Importer:
         rows = {source.reference: source for source, _ in sources_record(self.workspace, inputs)}
         return [rows[record.reference] for record in records]
 
-    def _candidate(self, record: Record) -> Candidate:
+    def _candidate(self, record: Record, source: Source) -> Candidate:
         scope = self._scope(record)
         type_: MemoryType = self._types[record.is_turned_down]
         return Candidate(
@@ -155,6 +192,8 @@ class Importer:
             firm=scope.firm,
             domain_ids=list(scope.domain_ids),
             repo_ids=list(scope.repo_ids),
+            # What came from a restricted source is restricted to the same audience.
+            audience_ids=[] if source.audience_id is None else [source.audience_id],
             tier=record.tier,
             valid_from=record.held_from,
             status=CandidateStatus.PENDING,
@@ -192,7 +231,9 @@ class Importer:
         for edge in edges:
             if isinstance(edge, Refused):
                 self.report.refuse(edge)
-            elif not edge.effective:
+                continue
+            self.report.not_read(edge.unread)
+            if not edge.effective:
                 self.report.remark(
                     "edges not in effect",
                     f"{edge.new} claims {edge.old} ({edge.kind}), but was not accepted; it hides nothing.",
@@ -202,11 +243,18 @@ class Importer:
 
     def _link(self, edge: Edge) -> None:
         found = _imported(self.workspace.pk, [edge.old, edge.new])
-        missing = [reference for reference in (edge.old, edge.new) if reference not in found]
+        missing = [
+            reference
+            for reference in (edge.old, edge.new)
+            if reference not in found and reference not in self._would_be
+        ]
         if missing:
             self.report.remark(
                 "dangling edges", f"{edge.new} → {edge.old}: {' and '.join(missing)} was never imported."
             )
+            return
+        if self._dry_run:
+            self._foresee(edge)
             return
         try:
             with transaction.atomic():
@@ -214,7 +262,29 @@ class Importer:
         except IntegrityError as error:
             if constraint_of(error) not in ("supersession_no_cycle", "supersession_not_of_itself"):
                 raise
-            self.report.remark("cyclic edges", f"{edge.new} → {edge.old} would close a circle and was left out.")
+            self._remark_circle(edge)
+
+    def _foresee(self, edge: Edge) -> None:
+        """Circles among the edges of this file; one that closes through edges of an earlier import shows later."""
+        if edge.new == edge.old or self._leads(edge.old, edge.new):
+            self._remark_circle(edge)
+            return
+        self._links.setdefault(edge.new, set()).add(edge.old)
+        self.report.counts[f"edges that would be stored ({EDGE_KINDS[edge.kind]})"] += 1
+
+    def _leads(self, start: str, end: str) -> bool:
+        seen, ahead = set(), [start]
+        while ahead:
+            here = ahead.pop()
+            if here == end:
+                return True
+            if here not in seen:
+                seen.add(here)
+                ahead.extend(self._links.get(here, ()))
+        return False
+
+    def _remark_circle(self, edge: Edge) -> None:
+        self.report.remark("cyclic edges", f"{edge.new} → {edge.old} would close a circle and was left out.")
 
     def _store(self, edge: Edge, old_id: object, new_id: object) -> None:
         old = Memory.objects.select_for_update(of=("self",)).select_related("type").get(pk=old_id)
@@ -292,7 +362,7 @@ def _statement(candidate: Candidate, source: Source) -> Statement:
         content=candidate.content,
         type=candidate.type,
         scope=Scope(candidate.firm, tuple(candidate.domain_ids), tuple(candidate.repo_ids)),
-        audience_ids=(),
+        audience_ids=tuple(candidate.audience_ids),
         tier=candidate.tier,
         confidence=None,
         valid_from=candidate.valid_from,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from itertools import islice
@@ -23,10 +24,16 @@ from apps.memories.providers.base import ProviderError
 from apps.retrieval.tasks import lexemes_count
 
 BATCH = 64
+# The import went through, and some lines were not taken; 1 is for one that could not begin or go on.
+REFUSED = 3
 
 
 class Command(BaseCommand):
-    help = "Import decision records (JSON lines) as memories, approved in the name of a reviewer."
+    help = (
+        "Import decision records (JSON lines) as memories, approved in the name of a reviewer. "
+        f"Ends with exit code {REFUSED} when lines were refused and the rest was taken."
+    )
+    refused = 0
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path)
@@ -34,6 +41,7 @@ class Command(BaseCommand):
         parser.add_argument("--edges", type=Path, help="A file of supersessions between records.")
         parser.add_argument("--workspace", default=DEFAULT_WORKSPACE)
         parser.add_argument("--set", dest="only_set", help="Only the records of this set.")
+        parser.add_argument("--dry-run", action="store_true", help="Say what would become of each line; write nothing.")
         parser.add_argument("--report", type=Path, help="Write every refusal and remark to this file.")
 
     def handle(self, **options: Any) -> None:
@@ -41,7 +49,8 @@ class Command(BaseCommand):
             if path is not None and not path.is_file():
                 raise CommandError(f"There is no file {path}.")
         try:
-            importer = Importer(_reviewer(options["workspace"], options["reviewer"]))
+            reviewer = _reviewer(options["workspace"], options["reviewer"])
+            importer = Importer(reviewer, dry_run=options["dry_run"])
             self._import(importer, options["file"], options["only_set"])
             if options["edges"]:
                 importer.link(read_edges(options["edges"], only_set=options["only_set"]))
@@ -49,11 +58,20 @@ class Command(BaseCommand):
             raise CommandError(error.detail) from None
         except ProviderError as error:
             raise CommandError(f"{error.message} What was imported stays; run the command again to go on.") from None
-        lexemes_count(importer.workspace)
-        for line in importer.report.lines():
-            self.stdout.write(line)
+        if not options["dry_run"]:
+            lexemes_count(importer.workspace)
+        self.refused = len(importer.report.refused)
         if options["report"]:
             options["report"].write_text("\n".join(importer.report.everything()) + "\n")
+        for line in importer.report.lines():
+            self.stdout.write(line)
+        if options["dry_run"]:
+            self.stdout.write("Nothing was written: this was a dry run.")
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        super().run_from_argv(argv)
+        if self.refused:
+            sys.exit(REFUSED)
 
     def _import(self, importer: Importer, path: Path, only_set: str | None) -> None:
         total = sum(1 for _ in read_lines(path))
