@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
+from django.db import connection
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -17,7 +18,7 @@ from apps.accounts.authentication import principal_of
 from apps.accounts.idempotency import earlier_answer, idempotent, once
 from apps.accounts.principal import Principal
 from apps.approvals.amendments import PREFIX, Amendment
-from apps.approvals.bulk import MAX_ITEMS, Item, candidates_decide, decisions_prepare
+from apps.approvals.bulk import MAX_ITEMS, Item, candidates_decide, decisions_hold, decisions_prepare
 from apps.approvals.services import (
     MAX_REASON,
     approval_prepare,
@@ -186,6 +187,8 @@ def _decide_many(request: Request, asked: dict[str, Any]) -> Response:
     embedded = decisions_prepare(**asked)
 
     def effect() -> Response:
+        if connection.in_atomic_block:  # of the repeatable answer
+            decisions_hold(principal=asked["principal"], items=asked["items"])
         batch, outcomes = candidates_decide(**asked, embedded=embedded)
         return Response({"batch": str(batch), "results": [outcome.as_dict() for outcome in outcomes]})
 

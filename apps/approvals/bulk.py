@@ -18,7 +18,7 @@ from apps.candidates.models import OPEN, Candidate, CandidateStatus, Opened
 from apps.candidates.selectors import QueueFilter, queue
 from apps.core.errors import Conflict, DomainError, FieldError, Forbidden, Invalid, NotFound, Unavailable
 from apps.core.problems import as_domain_error
-from apps.memories.models import Action
+from apps.memories.models import Action, Memory
 from apps.memories.providers.base import Prepared, ProviderError
 from apps.memories.providers.registry import get_provider
 
@@ -105,6 +105,18 @@ def decisions_prepare(*, principal: Principal, action: Action, items: Sequence[I
     _check(action, items)
     checked_reason(principal, reason, required=action is Action.REJECT)
     return _embed(principal, items) if action is Action.APPROVE else {}
+
+
+def decisions_hold(*, principal: Principal, items: Sequence[Item]) -> None:
+    """For one transaction around many decisions, which keeps every lock to its end: take all locks first.
+
+    Each decision by itself locks its candidate, then the memories it is about, then the counter of numbers. Taken for
+    all items kind by kind and in one order, nobody else waits for the second half of what we hold the first half of.
+    """
+    ids = [item.id for item in items]
+    rows = candidates_visible(principal).filter(pk__in=ids).select_for_update(of=("self",)).order_by("pk")
+    about = {pk for row in rows for pk in (*row.supersedes, row.corrects_id) if pk is not None}
+    list(Memory.objects.filter(pk__in=about).select_for_update(of=("self",)).order_by("pk").values_list("pk"))
 
 
 def _check(action: Action, items: Sequence[Item]) -> None:

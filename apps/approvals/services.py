@@ -14,6 +14,7 @@ from apps.accounts.models import Role
 from apps.accounts.principal import Principal
 from apps.approvals import policy
 from apps.approvals.amendments import (
+    PREFIX,
     Amendment,
     amended_content,
     build_statement,
@@ -28,7 +29,7 @@ from apps.candidates.proposal import require_within_limits, screened
 from apps.candidates.services import look_for_near
 from apps.candidates.transitions import candidate_apply, require_transition, require_version
 from apps.core.clock import now
-from apps.core.errors import Conflict, Forbidden, Refusals
+from apps.core.errors import Conflict, Forbidden, Invalid, Refusals
 from apps.core.screening import check_text
 from apps.memories.lifecycle import (
     Statement,
@@ -144,6 +145,7 @@ def _approve_locked(
     statement = build_statement(principal, candidate, amendment) if candidate.brings_memory else None
     number = 0
     if statement is not None:
+        _require_room(candidate, statement, targets)
         # The number first: it holds back every other approval here, so that no twin comes into force meanwhile.
         number = numbers_take(principal.workspace.pk, 1)
         _require_news(principal, statement)
@@ -170,6 +172,26 @@ def _approve_locked(
         _retire(principal, memory, verdict, stale=candidate.correction_kind == CorrectionKind.STALE, at=at)
     _audit(principal, "approve", candidate, memory)
     return Approved(candidate, memory)
+
+
+def _require_room(candidate: Candidate, statement: Statement, targets: Sequence[Memory]) -> None:
+    """What is replaced held until its replacement began; that must leave it a time in which it held.
+
+    Not where it is replaced because it never held, nor where no date is given: then it ends now, even if it was to
+    begin later.
+    """
+    begins = statement.valid_from
+    if begins is None or candidate.correction_kind == CorrectionKind.WRONG:
+        return
+    late = next((target for target in targets if target.valid_from is not None and target.valid_from > begins), None)
+    if late is not None and late.valid_from is not None:
+        raise Invalid.field(
+            f"{PREFIX}valid_from",
+            f"{late.label} holds from {late.valid_from:%Y-%m-%d}, so what replaces it cannot hold from "
+            f"{begins:%Y-%m-%d}: {late.label} would never have held. Give a later date; or report it as wrong, "
+            "if that is what it is.",
+            code="never_held",
+        )
 
 
 def _require_news(principal: Principal, statement: Statement) -> None:

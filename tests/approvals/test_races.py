@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 from functools import partial
 
 import pytest
 from django.db import IntegrityError, connection, transaction
 
 from apps.accounts.models import Audience
+from apps.approvals import bulk
 from apps.approvals.bulk import Item, candidates_decide
 from apps.approvals.restrictions import source_restrict
 from apps.approvals.services import candidate_approve, memory_restore, memory_retire
@@ -455,3 +457,65 @@ def test_deciding_twice_is_told_apart_from_a_version_that_moved_on(proposer, rev
 
     with pytest.raises(AlreadyDecided):
         approve(other, candidate)
+
+
+def test_two_keyed_bulk_decisions_on_the_same_rows_never_wait_for_each_other(
+    api, alice, carol, proposer, reviewer, monkeypatch
+):
+    """A key keeps every lock to the end; whatever order the items are named in, they are locked in one."""
+    memories = [remember(proposer, reviewer) for _ in range(2)]
+    rows = [propose(proposer, supersedes=(str(memory.pk),)) for memory in memories]
+    decide = bulk.candidate_approve
+
+    def slowly(**values):
+        approved = decide(**values)
+        time.sleep(0.5)
+        return approved
+
+    monkeypatch.setattr(bulk, "candidate_approve", slowly)
+    items = [{"id": str(row.pk), "version": 1} for row in rows]
+    works = [
+        partial(
+            api(who).post,
+            f"{URL}bulk/",
+            {"action": "approve", "items": order},
+            headers={"Idempotency-Key": who.username},
+        )
+        for who, order in ((alice, items), (carol, items[::-1]))
+    ]
+
+    answers = at_once(*works)
+
+    assert [answer.status_code for answer in answers] == [200, 200]
+    results = sorted({row["outcome"] for row in answer.json()["results"]} for answer in answers)
+    assert results == [{"conflict"}, {"done"}] or results == [{"done"}, {"conflict"}]
+
+
+def test_a_keyed_bulk_decision_and_a_single_one_never_wait_for_each_other(
+    api, alice, carol, proposer, reviewer, monkeypatch
+):
+    memories = [remember(proposer, reviewer) for _ in range(2)]
+    rows = [propose(proposer, supersedes=(str(memory.pk),)) for memory in memories]
+    alone, begun = api(carol), threading.Event()
+    decide = bulk.candidate_approve
+
+    def slowly(**values):
+        approved = decide(**values)
+        begun.set()
+        time.sleep(1)
+        return approved
+
+    monkeypatch.setattr(bulk, "candidate_approve", slowly)
+    items = [{"id": str(row.pk), "version": 1} for row in rows]
+    many = partial(
+        api(alice).post, f"{URL}bulk/", {"action": "approve", "items": items}, headers={"Idempotency-Key": "many"}
+    )
+
+    def one():
+        begun.wait(30)
+        return approve_over_rest(alone, rows[1])
+
+    bulk_answer, single = at_once(many, one)
+
+    assert {row["outcome"] for row in bulk_answer.json()["results"]} == {"done"}
+    assert single.status_code == 409

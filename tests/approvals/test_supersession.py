@@ -7,12 +7,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db import IntegrityError
 
+from apps.approvals.bulk import Item, candidates_decide
 from apps.candidates.models import Candidate
 from apps.core.clock import now
 from apps.core.errors import Conflict, Forbidden
 from apps.core.problems import as_domain_error
 from apps.memories.lifecycle import edges_write
-from apps.memories.models import EdgeKind, Memory, Supersession, Verdict
+from apps.memories.models import Action, EdgeKind, Memory, Supersession, Verdict
 from apps.memories.tasks import refresh_ended
 from tests.ledger import (
     a_source,
@@ -61,6 +62,38 @@ def served(client, question: str = "payments go through") -> set[str]:
 
 
 # --- one after the other ------------------------------------------------------------------------------------
+@pytest.mark.parametrize("door", ["rest", "bulk"])
+def test_a_replacement_leaves_what_it_replaces_a_time_in_which_it_held(proposer, reviewer, api, alice, door):
+    old = remember(proposer, reviewer, "Payments go through Initech.", valid_from=JUNE)
+    candidate = propose(proposer, "Payments go through Hooli.", valid_from=MARCH, supersedes=(old.label,))
+    if door == "rest":
+        response = api(alice).post(f"/api/v1/candidates/{candidate.pk}/approve/", {"version": 1})
+        assert response.status_code == 422
+        (error,) = response.json()["errors"]
+        assert error["field"] == "amendment.valid_from"
+        assert f"{old.label} holds from {JUNE:%Y-%m-%d}" in error["message"]
+    else:
+        _, (outcome,) = candidates_decide(principal=reviewer, action=Action.APPROVE, items=[Item(candidate.pk, 1)])
+        assert outcome.outcome == "invalid"
+    assert (fresh(candidate).status, fresh(old).status, fresh(old).valid_to) == ("pending", "active", None)
+
+    approve(reviewer, candidate, valid_from=JUNE)
+    assert fresh(old).valid_to == JUNE
+
+
+def test_what_never_held_is_replaced_from_whenever(proposer, reviewer):
+    old = remember(proposer, reviewer, "Payments go through Initech.", valid_from=JUNE)
+    wrong = report(proposer, old, kind="wrong", replacement="Payments go through Hooli.")
+    new = approve(reviewer, wrong, valid_from=MARCH).memory
+    assert (fresh(old).status, fresh(old).valid_to, new.valid_from) == ("superseded", MARCH, MARCH)
+
+
+def test_what_was_to_begin_later_may_be_replaced_now(proposer, reviewer):
+    old = remember(proposer, reviewer, "Payments go through Initech.", valid_from=now() + timedelta(days=30))
+    new = remember(proposer, reviewer, "Payments go through Hooli.", supersedes=[old])
+    assert fresh(old).valid_to == new.valid_from
+
+
 def test_a_replacement_ends_the_old_one_when_it_holds(proposer, reviewer, pool, client):
     old = remember(proposer, reviewer, "Payments go through Initech.", valid_from=MARCH)
 
