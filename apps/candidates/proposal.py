@@ -209,7 +209,12 @@ def scope_flags(resolved: ResolvedScope) -> list[dict[str, object]]:
 def source_flags(sources: Sequence[tuple[Source, SourceInput]]) -> list[dict[str, object]]:
     """A source keeps what it said first; a later proposer who says otherwise is shown to the reviewer."""
     return [
-        {"kind": "source-differs", "field": f"sources[{at}].{name}", "shown": getattr(given, name)[:200]}
+        {
+            "kind": "source-differs",
+            "field": f"sources[{at}].{name}",
+            "of": row.reference,
+            "shown": getattr(given, name)[:200],
+        }
         for at, (row, given) in enumerate(sources)
         for name in ("url", "title")
         if getattr(given, name) and getattr(given, name).strip() != getattr(row, name)

@@ -21,6 +21,7 @@ from apps.candidates.proposal import (
     memory_ids,
     require_within_limits,
     scope_flags,
+    source_flags,
 )
 from apps.candidates.services import MAX_EVIDENCE, evidence_add, gate, look_for_near, new_sources, said_before
 from apps.candidates.transitions import candidate_apply, require_transition, require_version
@@ -118,7 +119,7 @@ def _change(principal: Principal, candidate: Candidate, values: dict[str, Any], 
     if "supersedes" in values:
         candidate.supersedes = memory_ids(checked.targets)
     if "sources" in values:
-        _add_sources(principal, candidate, values["sources"])
+        flags += _add_sources(principal, candidate, values["sources"])
     candidate.confidence = values.get("confidence", candidate.confidence)
     candidate.valid_from = values.get("valid_from", candidate.valid_from)
     candidate.flags = kept + flags
@@ -140,13 +141,15 @@ def _change_scope(principal: Principal, candidate: Candidate, scope: ScopeInput)
     return scope_flags(registered)
 
 
-def _add_sources(principal: Principal, candidate: Candidate, sources: tuple[SourceInput, ...]) -> None:
-    added = new_sources(candidate, sources_record(principal.workspace, sources))
+def _add_sources(principal: Principal, candidate: Candidate, sources: tuple[SourceInput, ...]) -> list[dict[str, Any]]:
+    recorded = sources_record(principal.workspace, sources)
+    added = new_sources(candidate, recorded)
     if candidate.evidence.count() + len(added) > MAX_EVIDENCE:
         raise Invalid.field("sources", f"A candidate has at most {MAX_EVIDENCE} sources.")
     evidence_add(candidate, added)
     restricted = {source.audience_id for source, _ in added if source.audience_id is not None}
     candidate.audience_ids = sorted({*candidate.audience_ids, *restricted})
+    return source_flags(recorded)
 
 
 def _move_fingerprint(principal: Principal, candidate: Candidate) -> None:

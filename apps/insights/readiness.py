@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import wraps
 from typing import Final
@@ -10,11 +11,12 @@ from django.conf import settings
 
 from apps.core.errors import Unavailable
 from apps.core.time_limits import reading_within
-from apps.insights.selectors import pool_state, tasks_state, worker_state
+from apps.insights.selectors import SILENT_SECONDS, pool_state, tasks_state, worker_state
 
 SECONDS: Final = 2.0
 # A task that waited so long has no worker that comes round to it.
 OLDEST_TASK_SECONDS: Final = 600
+_STARTED: Final = time.monotonic()
 
 
 def _in_time(check: Callable[[], str]) -> Callable[[], str]:
@@ -48,6 +50,9 @@ def pool() -> str:
 @_in_time
 def worker() -> str:
     state = worker_state()
+    if not state.is_up and time.monotonic() - _STARTED < SILENT_SECONDS:
+        # `make up` starts both at once, and a worker is first heard of a minute or two after its start.
+        raise Unavailable("The worker is starting: it is heard of within two minutes.", code="worker_starting")
     if state.beat_age is None:
         raise Unavailable("No worker was ever heard of. Start one with `manage.py qcluster`.")
     if not state.is_up:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.models import Membership, Role
 from apps.accounts.principal import operator
@@ -21,6 +23,18 @@ def test_who_is_let_in(browser, alice, bob, carol, dave) -> None:
 def test_a_page_knows_its_principal(browser, alice) -> None:
     answer = browser(alice).get(PAGE, headers={"X-Request-ID": "r1"})
     assert answer.content.decode() == "alice in firm via ui r1"
+
+
+def test_the_list_of_workspaces_asks_nothing_more(browser, alice, other_workspace) -> None:
+    """What the principal was chosen from is what the frame offers to choose from."""
+    member_add(principal=operator(other_workspace), username="alice", role=Role.MEMBER)
+    client = browser(alice)
+    client.get("/review/")
+    with CaptureQueriesContext(connection) as captured:
+        answer = client.get("/review/")
+    asked = [query["sql"] for query in captured if "accounts_membership" in query["sql"] and "FROM" in query["sql"]]
+    assert [str(workspace) for workspace in answer.context["workspaces"]] == ["firm", "other"]
+    assert len(asked) == 1, asked
 
 
 def test_pages_are_kept_by_no_cache(browser, alice) -> None:

@@ -469,7 +469,35 @@ def test_a_source_keeps_what_it_said_first_and_the_difference_is_flagged(agent):
 
     assert Source.objects.get().title == "Retries"
     flags = Candidate.objects.get(pk=answer["id"]).flags
-    assert [(flag["kind"], flag["shown"]) for flag in flags] == [("source-differs", "Never retry at all")]
+    assert [(flag["kind"], flag["of"], flag["shown"]) for flag in flags] == [
+        ("source-differs", "acme/pay#1", "Never retry at all")
+    ]
+
+
+@pytest.mark.parametrize("way", ["propose", "join", "revise"])
+def test_a_reviewer_sees_what_a_source_said_first_and_what_a_later_proposer_says(
+    agent, api, botty, alice, browser, way
+):
+    known = {"kind": "issue", "reference": "acme/pay#1", "title": "Retries", "url": "https://example.com/1"}
+    other = known | {"title": "Never retry at all", "url": "https://example.org/other"}
+    first = agent.post(URL, a_body("Retries wait.", sources=[known])).json()["id"]
+    if way == "propose":
+        seen = agent.post(URL, a_body(sources=[other])).json()["id"]
+    elif way == "join":
+        seen = api(botty).post(URL, a_body("Retries wait.", sources=[other])).json()["id"]
+        assert seen == first
+    else:
+        seen = agent.post(URL, a_body()).json()["id"]
+        assert agent.post(f"{URL}{seen}/revise/", {"version": 1, "sources": [other]}).status_code == 200
+
+    shown = api(alice).get(f"{URL}{seen}/").json()
+    page = browser(alice).get(f"/review/{seen}/").content.decode()
+
+    assert ("Retries", "https://example.com/1") in [(source["title"], source["url"]) for source in shown["sources"]]
+    assert {flag["shown"] for flag in shown["flags"]} >= {"Never retry at all", "https://example.org/other"}
+    for said in ("Retries", "https://example.com/1", "Never retry at all", "https://example.org/other"):
+        assert said in page
+    assert 'href="https://example.org/other"' not in page
 
 
 def test_one_source_named_twice_counts_once(agent):

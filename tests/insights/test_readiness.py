@@ -11,7 +11,9 @@ from django.test import Client
 from django.utils import timezone
 from django_q.models import OrmQ, Schedule
 
+from apps.core.clock import now
 from apps.core.schedules import schedules_ensure
+from apps.insights import readiness
 from apps.insights.models import Heartbeat
 from apps.insights.services import WORKER, heartbeat_record
 from apps.insights.tasks import beat
@@ -29,6 +31,24 @@ def _installed(db: None) -> None:
 def ready() -> tuple[int, dict[str, Any]]:
     response = Client().get("/readyz")
     return response.status_code, response.json()["parts"]
+
+
+@pytest.fixture(autouse=True)
+def _started_long_ago(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readiness, "_STARTED", float("-inf"))
+
+
+@pytest.mark.parametrize("heard", [False, True])
+def test_right_after_the_start_a_worker_is_starting(monkeypatch: pytest.MonkeyPatch, heard: bool) -> None:
+    monkeypatch.setattr(readiness, "_STARTED", time.monotonic())
+    if heard:  # by an earlier start, long ago
+        beat()
+        Heartbeat.objects.update(at=now() - timedelta(days=2))
+    status, parts = ready()
+    assert (status, parts["worker"]["ok"]) == (200, False)
+    assert parts["worker"]["detail"] == "The worker is starting: it is heard of within two minutes."
+    beat()
+    assert ready()[1]["worker"]["ok"] is True
 
 
 def test_a_fresh_installation_is_ready_and_says_that_no_worker_was_heard_of() -> None:
