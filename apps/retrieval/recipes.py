@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from apps.core.errors import Invalid
+from apps.core.screening import quotable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,4 +39,4 @@ def recipe_named(name: str | None) -> Recipe:
         return RECIPES[name]
     except KeyError:
         known = ", ".join(RECIPES)
-        raise Invalid.field("recipe", f"There is no recipe {name[:60]}. Use one of: {known}.") from None
+        raise Invalid.field("recipe", f"There is no recipe {quotable(name)}. Use one of: {known}.") from None
