@@ -8,6 +8,8 @@ from typing import Any
 
 from django.http import QueryDict
 
+from apps.core.addresses import repeatable
+
 
 @dataclass(frozen=True, slots=True)
 class FacetLink:
@@ -36,7 +38,7 @@ def facet_groups(
 
 def _link(parameters: QueryDict, name: str, each: Any, named: Callable[[str, str], str]) -> FacetLink:
     chosen = parameters.get(name, "").strip() == each.value
-    query = parameters.copy()
+    query = repeatable(parameters)
     query.pop("cursor", None)
     if chosen:
         query.pop(name, None)

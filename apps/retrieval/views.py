@@ -8,6 +8,7 @@ from typing import Any
 from django.http import HttpResponse, HttpResponseBase, QueryDict
 
 from apps.accounts.pages import PageRequest, page
+from apps.core.addresses import repeatable
 from apps.core.errors import DomainError, Invalid
 from apps.core.facets import facet_groups
 from apps.core.forms import PageForm
@@ -39,6 +40,7 @@ def memories(request: PageRequest) -> HttpResponseBase:
     context: dict[str, Any] = {
         "form": form,
         "filters": carried(request.GET),
+        "parameters": repeatable(request.GET),
         "statuses": STATUSES,
         "status": STATUS_IN_FORCE,
         "in_force": STATUS_IN_FORCE,
@@ -138,7 +140,7 @@ def carried(parameters: QueryDict) -> str:
     kept = QueryDict(mutable=True)
     for name, values in parameters.lists():
         if name in BrowseForm.base_fields and values[-1].strip():
-            kept[name] = values[-1]
+            kept[name] = masked(values[-1])
     return kept.urlencode()
 
 

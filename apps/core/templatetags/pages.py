@@ -7,11 +7,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django import template
+from django.http import HttpRequest
 from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
 
+from apps.core.addresses import repeatable
 from apps.core.clock import now
 from apps.core.differences import Shown, difference_shown
 from apps.core.marking import marked, marks_of_flags, marks_of_hidden
@@ -23,6 +25,13 @@ EXCERPT = 320
 FOLDED, FOLDED_LINES = 1_600, 24
 MOST_COUNTED = 1_000
 _RECENT = timedelta(days=30)
+
+
+@register.filter
+def address(request: HttpRequest) -> str:
+    """Where this page is, to come back to; without its parameters where these hold what is not to be repeated."""
+    parameters = repeatable(request.GET)
+    return request.get_full_path() if parameters == request.GET else request.path
 
 
 @register.filter
