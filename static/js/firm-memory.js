@@ -19,6 +19,17 @@
     byId("messages").replaceChildren(toast);
   }
 
+  // What went well is told for a while; what went wrong stays until something else is said.
+  let fading;
+  function fade() {
+    clearTimeout(fading);
+    fading = setTimeout(() => {
+      const messages = byId("messages");
+      if (messages?.matches(":hover, :focus-within")) fade();
+      else if (!messages?.querySelector(".notice-error, .notice-warning")) messages?.replaceChildren();
+    }, 20_000);
+  }
+
   function retry() {
     const { form, button } = failed ?? {};
     if (!form?.isConnected) return;
@@ -43,6 +54,8 @@
     return form ? { form, button: pressed } : null;
   };
 
+  const kept = (event) => (event.detail.elt.closest("form") ? " What you typed is still here." : "");
+
   document.addEventListener("htmx:configRequest", (event) => {
     // Signing in again, perhaps in another window, renews the token; the cookie has the one that counts.
     const token = cookie("csrftoken");
@@ -59,18 +72,20 @@
   document.addEventListener("htmx:responseError", (event) => {
     const { xhr } = event.detail;
     const again = xhr.status >= 500 || xhr.status === 429 ? attempt(event) : null;
-    say(`${sentenceOf(xhr)} What you typed is still here.`, again);
+    say(`${sentenceOf(xhr)}${kept(event)}`, again);
   });
   document.addEventListener("htmx:sendError", (event) =>
-    say("It did not reach the server. What you typed is still here.", attempt(event)));
+    say(`It did not reach the server.${kept(event)}`, attempt(event)));
   document.addEventListener("htmx:timeout", (event) =>
-    say("The server did not answer in time. What you typed is still here.", attempt(event)));
+    say(`The server did not answer in time.${kept(event)}`, attempt(event)));
 
   document.addEventListener("htmx:afterRequest", (event) => {
     const { xhr, elt } = event.detail;
     const form = elt.closest?.("form[data-keep]");
     if (form && xhr.status >= 200 && xhr.status < 300 && !xhr.getResponseHeader("HX-Redirect")) forget(form.dataset.keep);
   });
+
+  document.addEventListener("htmx:oobAfterSwap", (event) => { if (event.detail.target.id === "messages") fade(); });
 
   document.addEventListener("htmx:afterSettle", (event) => {
     if (event.detail.target?.id !== "content" && event.target?.id !== "content") return;
@@ -216,4 +231,5 @@
 
   offline();
   offerDrafts();
+  fade();
 })();

@@ -185,6 +185,7 @@ def everything(
     own = ledger.propose(reviewer, "Parsers keep ninety days.")
     pages = {
         "home": "/",
+        "all that match": "/review/bulk/all/",
         "queue": "/review/",
         "filtered queue": "/review/?origin=robo&age=0&flag=new-domain",
         "empty queue": "/review/?repo=acme/nowhere",
@@ -262,8 +263,10 @@ def test_on_paper_only_the_content_is_left(window: Window, alice: User, everythi
     expect(seen.page.locator(".statement-hero")).to_be_visible()
 
 
-def test_the_first_visit_is_light(window: Window, alice: User, everything: dict[str, str]) -> None:
-    """Everything that the queue brings over the network, before compression."""
+def test_the_first_visit_is_light(window: Window, alice: User, agent: Principal, everything: dict[str, str]) -> None:
+    """Everything that a full page of the queue brings over the network, before compression."""
+    for _ in range(30):
+        ledger.propose(agent, f"{ledger.a_statement()} " + "It was measured before it was decided. " * 8)
     seen = window(alice)
     sizes: list[int] = []
     seen.page.on("response", lambda response: sizes.append(len(response.body())) if response.ok else None)
