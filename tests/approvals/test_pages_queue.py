@@ -17,6 +17,7 @@ from django.test.utils import CaptureQueriesContext
 from apps.accounts.models import Audience, AuditEvent
 from apps.accounts.principal import Principal
 from apps.approvals.claims import candidate_claim
+from apps.approvals.views import ROWS
 from apps.candidates.models import Candidate, CandidateStatus
 from apps.candidates.proposal import ScopeInput
 from apps.candidates.revisions import Revision, candidate_revise
@@ -297,7 +298,7 @@ def test_at_most_twelve_queries_and_none_with_an_offset(
     for query in ({}, everything):
         with django_assert_max_num_queries(12) as captured:
             answer = page.get(QUEUE, query)
-        assert len(answer.context["rows"]) == 25
+        assert len(answer.context["rows"]) == ROWS
         assert not any(" OFFSET " in entry["sql"] for entry in captured.captured_queries)
 
 

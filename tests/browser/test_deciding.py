@@ -159,6 +159,7 @@ def test_keys_are_switched_off_for_good_and_on_again(window: Window, alice: User
     page.locator(".menu summary").click()
     page.get_by_role("button", name="Keyboard shortcuts").click()
     page.get_by_role("button", name="Switch them on").click()
+    expect(page.locator("main kbd").first).to_be_visible()
     page.keyboard.press("r")
     assert focused(page) == "reject-reason"
 
