@@ -143,7 +143,9 @@ def _queue_rows(request: PageRequest, form: QueueFilterForm, types: list[Any]) -
         "rows": queue_rows(principal, found.rows),
         "counts": counts_by_status(principal, matching),
         "facets": facets,
-        "facet_groups": facet_groups(request.GET, facets.values, FACETS, named=facet_name),
+        "facet_groups": facet_groups(
+            request.GET, facets.values, FACETS, named=facet_name, whole=f"status={CandidateStatus.PENDING}"
+        ),
         "next": found.next,
         "previous": found.previous,
         "status": status,

@@ -28,15 +28,19 @@ def facet_groups(
     labels: Mapping[str, str],
     *,
     named: Callable[[str, str], str],
+    whole: str = "",
 ) -> list[FacetGroup]:
-    """(parameter, heading, links), in the order of ``labels``; ``named`` says what people call a value."""
+    """(parameter, heading, links), in the order of ``labels``; ``named`` says what people call a value.
+
+    ``whole`` is the query that leads to the list without a filter, where an empty one leads elsewhere.
+    """
     return [
-        (name, label, [_link(parameters, name, each, named) for each in values.get(name, ())])
+        (name, label, [_link(parameters, name, each, named, whole) for each in values.get(name, ())])
         for name, label in labels.items()
     ]
 
 
-def _link(parameters: QueryDict, name: str, each: Any, named: Callable[[str, str], str]) -> FacetLink:
+def _link(parameters: QueryDict, name: str, each: Any, named: Callable[[str, str], str], whole: str) -> FacetLink:
     chosen = parameters.get(name, "").strip() == each.value
     query = repeatable(parameters)
     query.pop("cursor", None)
@@ -44,4 +48,4 @@ def _link(parameters: QueryDict, name: str, each: Any, named: Callable[[str, str
         query.pop(name, None)
     else:
         query[name] = each.value
-    return FacetLink(named(name, each.value), each.count, chosen, query.urlencode())
+    return FacetLink(named(name, each.value), each.count, chosen, query.urlencode() or whole)

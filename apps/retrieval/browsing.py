@@ -146,7 +146,8 @@ def _edges(members: Sequence[Memory]) -> list[tuple[UUID, UUID, EdgeKind]]:
     if len(members) < 2:
         return []
     rows = Supersession.objects.live().filter(old__in=members, new__in=members)
-    return [(old, new, EdgeKind(kind)) for old, new, kind in rows.values_list("old_id", "new_id", "kind")]
+    listed_edges = rows.order_by("kind", "id").values_list("old_id", "new_id", "kind")
+    return [(old, new, EdgeKind(kind)) for old, new, kind in listed_edges]
 
 
 def _newest(history: Sequence[Entry], *actions: Action) -> Entry | None:

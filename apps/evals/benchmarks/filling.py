@@ -25,10 +25,9 @@ _VOCABULARY: Final = [
     for ending in ("ments", "ping", "able", "ing", "ers", "less", "wise", "ment", "ful", "ity", "ed", "ance", "ory")
 ]
 
-_TEXT = """
-(SELECT string_agg(words[1 + floor(power(random(), 3) * array_length(words, 1))::int], ' ')
-   FROM generate_series(1, 30 + n %% 20)) || ' ' || n
-"""
+_TEXT: Final = """array_to_string(ARRAY(
+    SELECT words[1 + floor(power(random(), 3) * array_length(words, 1))::int] FROM generate_series(1, 30 + n %% 20)
+), ' ') || ' ' || n"""
 
 # One candidate for each memory and one for each that is open; the flags and targets of one in ten.
 _CANDIDATES: Final = f"""

@@ -41,10 +41,9 @@ Asks = Callable[[str], None]
 
 
 def run(bench: Bench) -> Result:
-    many = bench.rows
-    with ExitStack() as open_, _filled(bench, FEW) as few_url, _filled(bench, many) as many_url:
-        asks = {name: open_.enter_context(_browser(bench, url)) for name, url in (("few", few_url), ("many", many_url))}
-        table = Table(("page", f"with {FEW}", f"with {many:,}", "p95, many / few"))
+    with ExitStack() as open_, _filled(bench, FEW) as few, _filled(bench, bench.rows) as many:
+        asks = {name: open_.enter_context(_browser(bench, *filled)) for name, filled in (("few", few), ("many", many))}
+        table = Table(("page", f"with {FEW}", f"with {bench.rows:,}", "p95, many / few"))
         worst: list[tuple[float, str]] = []
         for name, path in PAGES.items():
             times = in_turn(asks, [path] * bench.some(ASKED), rounds=bench.rounds(ROUNDS))
@@ -71,43 +70,41 @@ def _tail(ours: Times, other: Times) -> Ratio:
 
 
 @contextmanager
-def _filled(bench: Bench, rows: int) -> Iterator[str]:
-    """A database with that many rows, made anew and dropped; answers its URL."""
+def _filled(bench: Bench, rows: int) -> Iterator[tuple[str, str]]:
+    """A database with that many rows, made anew and dropped; answers its URL and the session of a reviewer."""
     name = f"{server.PREFIX}_pages_{rows}"
     with server.using(name, fresh=True) as url:
         bench.say(f"Making {rows:,} memories and {rows:,} open candidates.")
         filling.fill(rows)
-        _sign_in()
+        session = _sign_in()
     try:
-        yield url
+        yield url, session
     finally:
         server.drop_database(name)
 
 
-_COOKIE: Final = "benchpages" + "0" * 22
-
-
-def _sign_in() -> None:
+def _sign_in() -> str:
     person = User.objects.get(username=REVIEWER)
-    session = SessionStore(_COOKIE)
+    session = SessionStore()
     session[SESSION_KEY] = str(person.pk)
     session[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
     session[HASH_SESSION_KEY] = person.get_session_auth_hash()
     session.save(must_create=True)
+    return str(session.session_key)
 
 
 @contextmanager
-def _browser(bench: Bench, url: str) -> Iterator[Asks]:
+def _browser(bench: Bench, url: str, session: str) -> Iterator[Asks]:
     """Asks for a page of a web process of its own, over a connection that is kept."""
     with web(url, folder=bench.folder) as running:
         connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=60)
 
         def ask(path: str) -> None:
             try:
-                status = _get(connection, path)
+                status = _get(connection, path, session)
             except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
                 connection.close()
-                status = _get(connection, path)
+                status = _get(connection, path, session)
             if status != 200:
                 raise RuntimeError(f"{path} was answered with {status}; see {running.log}.")
 
@@ -115,8 +112,8 @@ def _browser(bench: Bench, url: str) -> Iterator[Asks]:
         connection.close()
 
 
-def _get(connection: http.client.HTTPConnection, path: str) -> int:
-    connection.request("GET", path, headers={"Cookie": f"{settings.SESSION_COOKIE_NAME}={_COOKIE}"})
+def _get(connection: http.client.HTTPConnection, path: str, session: str) -> int:
+    connection.request("GET", path, headers={"Cookie": f"{settings.SESSION_COOKIE_NAME}={session}"})
     response = connection.getresponse()
     response.read()
     return response.status
