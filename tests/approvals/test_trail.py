@@ -270,3 +270,7 @@ def test_a_database_that_is_down_is_no_empty_trail(page: Client, monkeypatch: py
 
 def test_an_unknown_batch_finds_nothing(page: Client) -> None:
     assert "Nothing matches" in words(page.get(TRAIL, {"batch": str(uuid4())}))
+
+
+def test_a_secret_in_the_filter_is_not_repeated(page: Client) -> None:
+    assert "AKIAIOSFODNN7EXAMPLE" not in text(page.get(TRAIL, {"actor": "AKIAIOSFODNN7EXAMPLE"}))

@@ -9,6 +9,7 @@ from django.http import QueryDict
 
 from apps.approvals.trail.selectors import REFUSED, TrailFilter
 from apps.core.forms import Day, PageForm, Text, choices
+from apps.core.screening import masked
 from apps.memories.models import Action
 
 VERBS = (
@@ -87,5 +88,5 @@ def carried(parameters: QueryDict) -> str:
     kept = QueryDict(mutable=True)
     for name, values in parameters.lists():
         if name in TrailForm.base_fields and values[-1].strip():
-            kept[name] = values[-1]
+            kept[name] = masked(values[-1])
     return kept.urlencode()

@@ -13,6 +13,7 @@ from apps.approvals.trail.export import FORMATS
 from apps.approvals.trail.forms import TrailForm, carried
 from apps.approvals.trail.selectors import trail_entries, trail_page
 from apps.approvals.trail.showing import entries_shown
+from apps.core.addresses import repeatable
 from apps.core.clock import now
 from apps.core.errors import Invalid, NotFound
 from apps.core.frames import render_framed
@@ -44,7 +45,7 @@ def trail(request: PageRequest) -> HttpResponseBase:
 def _at(request: PageRequest, cursor: str | None) -> str | None:
     if cursor is None:
         return None
-    parameters = request.GET.copy()
+    parameters = repeatable(request.GET)
     parameters["cursor"] = cursor
     return f"{request.path}?{parameters.urlencode()}"
 
