@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db import DatabaseError
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
@@ -20,6 +21,11 @@ def review(request: HttpRequest) -> dict[str, Any]:
     }
 
 
-def _waiting_count(request: HttpRequest) -> int:
+def _waiting_count(request: HttpRequest) -> int | None:
     principal: Principal | None = getattr(request, "principal", None)
-    return waiting_count(principal) if principal is not None and principal.can_review else 0
+    if principal is None or not principal.can_review:
+        return None
+    try:
+        return waiting_count(principal)
+    except DatabaseError:
+        return None  # this may be the page that says that the database does not answer

@@ -16,6 +16,7 @@ from apps.approvals.models import MAX_NAME
 from apps.candidates.models import CandidateStatus
 from apps.candidates.proposal import ScopeInput
 from apps.candidates.selectors import QueueFilter
+from apps.core.addresses import repeatable
 from apps.core.errors import FieldError, Malformed
 from apps.core.forms import Day, Lines, Names, PageForm, Share, Text, choices
 from apps.core.screening import HIDDEN_CHARACTERS, INSTRUCTIONS
@@ -100,7 +101,7 @@ class QueueFilterForm(PageForm):
 def carried(parameters: QueryDict) -> str:
     """The filter as it goes from page to page: without a position in the list, and without empty values."""
     kept = QueryDict(mutable=True)
-    for name, values in parameters.lists():
+    for name, values in repeatable(parameters).lists():
         if name in QueueFilterForm.base_fields and values[-1].strip():
             kept[name] = values[-1]
     return kept.urlencode()

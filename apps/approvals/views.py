@@ -44,6 +44,7 @@ from apps.candidates.access import candidate_for, candidates_visible
 from apps.candidates.models import OPEN, Candidate, CandidateStatus
 from apps.candidates.opened import opened_record
 from apps.candidates.selectors import QueueFilter, counts_by_status, in_any_status
+from apps.core.addresses import repeatable
 from apps.core.errors import Conflict, DomainError, Invalid, Malformed, Unavailable
 from apps.core.facets import facet_groups
 from apps.core.forms import without_secrets
@@ -108,6 +109,7 @@ def _queue_page(
     context: dict[str, Any] = {
         "form": form,
         "filters": carried(request.GET),
+        "parameters": repeatable(request.GET),
         "flag_names": FLAGS,
         "refusal": refusal,
         "ticked": ticked,
@@ -181,7 +183,7 @@ def filter_save(request: PageRequest) -> HttpResponseBase:
         kept = saved_filter_save(
             principal=request.principal,
             name=form.cleaned_data.get("name", ""),
-            query=request.GET.urlencode(),
+            query=repeatable(request.GET).urlencode(),
             is_default=form.cleaned_data.get("is_default", False),
         )
     except Invalid as refusal:

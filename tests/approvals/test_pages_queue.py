@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.contrib.auth.models import User
@@ -13,10 +14,12 @@ from django.db import OperationalError, connection
 from django.db.backends.utils import CursorWrapper
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 
 from apps.accounts.models import Audience, AuditEvent
 from apps.accounts.principal import Principal
 from apps.approvals.claims import candidate_claim
+from apps.approvals.models import SavedFilter
 from apps.approvals.views import ROWS
 from apps.candidates.models import Candidate, CandidateStatus
 from apps.candidates.proposal import ScopeInput
@@ -526,3 +529,15 @@ def test_decided_rows_say_who_and_why(page: Client, bot: Principal, reviewer: Pr
     approved = words(page.get(QUEUE, {"status": "approved"}))
     assert f"approved it just now as {memory.label}" in approved
     assert "waits for a person" not in approved
+
+
+def test_a_secret_in_a_filter_is_repeated_by_no_link_and_kept_by_no_name(browser, alice, workspace) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    client = browser(alice)
+    page = client.get("/review/", {"q": f"token {secret}", "status": "rejected"})
+    links = re.findall(r'(?:href|action)="([^"]*)"', page.content.decode())
+    assert any("q=token" in link for link in links)
+    assert not any(secret in link for link in links)
+    saving = reverse("approvals:filter-save")
+    client.post(f"{saving}?{urlencode({'q': secret})}", {"name": "mine"})
+    assert all(secret not in kept.query for kept in SavedFilter.objects.filter(workspace=workspace))
