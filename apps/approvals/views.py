@@ -183,7 +183,7 @@ def filter_save(request: PageRequest) -> HttpResponseBase:
         kept = saved_filter_save(
             principal=request.principal,
             name=form.cleaned_data.get("name", ""),
-            query=repeatable(request.GET).urlencode(),
+            query=request.GET.urlencode(),
             is_default=form.cleaned_data.get("is_default", False),
         )
     except Invalid as refusal:

@@ -52,8 +52,11 @@ def statement(page: Page) -> Any:
     return page.locator(".statement-hero")
 
 
-def focused(page: Page) -> str:
-    return str(page.evaluate("document.activeElement.id || document.activeElement.tagName"))
+def wait_for_focus(page: Page, wanted: str) -> None:
+    """On the element of this id or kind. It gets there a moment after what it is in is shown."""
+    page.wait_for_function(
+        "wanted => (document.activeElement.id || document.activeElement.tagName) === wanted", arg=wanted, timeout=10_000
+    )
 
 
 # --- numbers ------------------------------------------------------------------------------------------------
@@ -68,7 +71,7 @@ def test_twenty_plain_approvals_take_a_key_and_a_request_each(window: Window, al
         page.keyboard.press("a")
         expect(page.locator("#messages")).to_contain_text(f"Approved as M-{number + 1}.")
         if row is not rows[-1]:
-            assert focused(page) == "H1"
+            wait_for_focus(page, "H1")
     expect(page.get_by_role("heading", name="The queue is empty")).to_be_visible()
     decisions = [path for path in seen.asked if path.endswith("/approve/")]
     others = [path for path in seen.asked if not path.endswith("/approve/") and "/static/" not in path]
@@ -91,15 +94,15 @@ def test_every_key_on_a_candidate(window: Window, alice: User, agent: Principal)
     page.go_back()
     expect(statement(page)).to_have_text(second.content)
     page.keyboard.press("e")
-    assert focused(page) == "approve-content"
+    wait_for_focus(page, "approve-content")
     page.keyboard.type(" aejkru?/")
     expect(page.locator("#approve-content")).to_have_value(second.content + " aejkru?/")
     page.keyboard.press("Escape")
-    assert focused(page) == "BODY"
+    wait_for_focus(page, "BODY")
     page.locator("#approve-content").fill(second.content)
     page.keyboard.press("Escape")
     page.keyboard.press("r")
-    assert focused(page) == "reject-reason"
+    wait_for_focus(page, "reject-reason")
     page.keyboard.type("A guess.")
     page.keyboard.press("Control+Enter")
     expect(page.locator("#messages")).to_contain_text("Rejected.")
@@ -129,11 +132,11 @@ def test_every_key_in_the_queue(window: Window, alice: User, agent: Principal) -
     seen.go("/review/")
     for key, at in (("j", 0), ("j", 1), ("j", 2), ("j", 2), ("k", 1)):
         page.keyboard.press(key)
-        assert focused(page) == f"t{at + 1}"
+        wait_for_focus(page, f"t{at + 1}")
     page.keyboard.press("x")
     expect(page.get_by_role("checkbox", name=rows[1].content)).to_be_checked()
     page.keyboard.press("/")
-    assert focused(page) == "filter-q"
+    wait_for_focus(page, "filter-q")
     page.keyboard.press("Escape")
     page.keyboard.press("k")
     page.keyboard.press("j")
@@ -154,14 +157,14 @@ def test_keys_are_switched_off_for_good_and_on_again(window: Window, alice: User
     expect(page.locator("main kbd")).to_have_count(0)
     for key in ("a", "u", "?", "r"):
         page.keyboard.press(key)
-    assert focused(page) == "BODY"
+    wait_for_focus(page, "BODY")
     assert ledger.fresh(row).status == CandidateStatus.PENDING
     page.locator(".menu summary").click()
     page.get_by_role("button", name="Keyboard shortcuts").click()
     page.get_by_role("button", name="Switch them on").click()
     expect(page.locator("main kbd").first).to_be_visible()
     page.keyboard.press("r")
-    assert focused(page) == "reject-reason"
+    wait_for_focus(page, "reject-reason")
 
 
 # --- what can come between ----------------------------------------------------------------------------------

@@ -157,6 +157,8 @@ def test_a_taken_port_is_given_up(base):
     before = embedded_postgres.ensure_running(base)
     embedded_postgres.stop(base)
     with socket.socket() as squatter:
+        # What was connected a moment ago keeps the port from a plain bind for a minute.
+        squatter.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         squatter.bind(("127.0.0.1", before.port))
         squatter.listen()
 
