@@ -95,11 +95,11 @@ _INDEXES: Final = (
 
 # The predicate names the tier only: one on the status would leave questions about the past without an index.
 # What firms write gathers around subjects and comes in subject by subject, which makes for a poor graph where little
-# is spent on each row: of 100,000 such rows the index found 0.92 of the nearest with 64, and finds 0.996 with 128 (and
-# an ef_search of 400), for 1.4 times the time of an insert.
+# is spent on each row. Of the nearest ten of 100,000 such rows the index found 0.953 with 16 links a row and an
+# ef_search of 400, and finds 0.968 with 24 and 800 (docs/benchmarks.md).
 _HNSW = """
 CREATE INDEX IF NOT EXISTS {index} ON {table} USING hnsw ({expression} {operators})
-WITH (ef_construction = 128) WHERE tier IN ('durable', 'index')
+WITH (m = 24, ef_construction = 128) WHERE tier IN ('durable', 'index')
 """
 
 

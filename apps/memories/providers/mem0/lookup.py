@@ -36,7 +36,7 @@ Statement = tuple[str, list[Any]]
 _SETTINGS: Final = """
 set_config('statement_timeout', %s, true),
 set_config('jit', 'off', true),
-set_config('hnsw.ef_search', '400', true),
+set_config('hnsw.ef_search', '800', true),
 set_config('hnsw.iterative_scan', 'relaxed_order', true),
 set_config('hnsw.max_scan_tuples', '100000', true)
 """
