@@ -22,6 +22,7 @@ from apps.candidates.selectors import (
     QueueFilter,
     candidates_shown,
     counts_by_status,
+    counts_of,
     own_candidates,
     queue,
 )
@@ -100,6 +101,13 @@ def _became(principal: Principal, row: Candidate) -> str | None:
         return None
     memory: Memory | None = getattr(row.decision, "memory", None)
     return memory.label if memory is not None and set(memory.audience_ids) <= principal.audience_ids else None
+
+
+def queue_counts(principal: Principal, rows: CandidateQuerySet) -> tuple[dict[str, int], int]:
+    """How many of ``rows`` are in each status, and how many wait in all, in one query."""
+    by_status = {status: rows.filter(status=status) for status in CandidateStatus.values}
+    counts = counts_of(principal, {**by_status, "waiting": candidates_visible(principal).pending()})
+    return counts, counts.pop("waiting")
 
 
 def queue_facets(rows: CandidateQuerySet, status: str) -> Facets:
@@ -318,8 +326,8 @@ class Waiting:
 
 def waiting(principal: Principal) -> Waiting:
     rows = candidates_visible(principal)
-    counts = counts_by_status(principal, rows)
     pending: CandidateQuerySet = rows.pending()
+    counts = counts_by_status(principal, rows)
     theirs = own(principal) if principal.workspace.second_person else Q(pk__in=[])
     return Waiting(
         pending=counts[CandidateStatus.PENDING],
@@ -331,7 +339,7 @@ def waiting(principal: Principal) -> Waiting:
 
 
 def _bounded(rows: CandidateQuerySet) -> int:
-    return rows.order_by().values("pk")[: MAX_COUNTED + 1].count()
+    return rows.order_by("created_at", "id").values("pk")[: MAX_COUNTED + 1].count()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,6 +34,7 @@ from apps.approvals.selectors import (
     neighbours,
     next_to_review,
     proposed_lately,
+    queue_counts,
     queue_facets,
     queue_order,
     queue_rows,
@@ -43,7 +44,7 @@ from apps.approvals.selectors import (
 from apps.candidates.access import candidate_for, candidates_visible
 from apps.candidates.models import OPEN, Candidate, CandidateStatus
 from apps.candidates.opened import opened_record
-from apps.candidates.selectors import QueueFilter, counts_by_status, in_any_status
+from apps.candidates.selectors import QueueFilter, in_any_status
 from apps.core.addresses import repeatable
 from apps.core.errors import Conflict, DomainError, Invalid, Malformed, Unavailable
 from apps.core.facets import facet_groups
@@ -73,8 +74,10 @@ _PAST = {Action.APPROVE: "approved", Action.REJECT: "rejected"}
 def home(request: PageRequest) -> HttpResponseBase:
     principal = request.principal
     learned = learned_lately(principal)
+    waits = waiting(principal) if principal.can_review else None
     context = {
-        "waiting": waiting(principal) if principal.can_review else None,
+        "waiting": waits,
+        "waiting_count": waits.pending if waits is not None else 0,
         "learned": learned,
         "learned_scopes": scopes_shown(learned.newest),
         "proposed": proposed_lately(principal),
@@ -140,10 +143,11 @@ def _queue_rows(request: PageRequest, form: QueueFilterForm, types: list[Any]) -
     found: Page[Candidate] = page_of(
         rows, order=queue_order(status), limit=ROWS, cursor=request.GET.get("cursor"), request=request
     )
-    facets = queue_facets(matching, status)
+    facets, (counts, in_all) = queue_facets(matching, status), queue_counts(principal, matching)
     return {
         "rows": queue_rows(principal, found.rows),
-        "counts": counts_by_status(principal, matching),
+        "counts": counts,
+        "waiting_count": in_all,
         "facets": facets,
         "facet_groups": facet_groups(
             request.GET, facets.values, FACETS, named=facet_name, whole=f"status={CandidateStatus.PENDING}"

@@ -16,7 +16,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from pgvector.django import VectorField
 
-from apps.accounts.models import ApiToken, Workspace
+from apps.accounts.models import ApiToken, Workspace, admitted
 from apps.core.triggers import append_only, no_delete, raise_violation, same_workspace
 from apps.memories.models import MAX_CONTENT, MAX_QUOTE, Memory, SearchDocument, Tier, Verdict
 from apps.scopes.scope import Scope
@@ -56,7 +56,7 @@ class CandidateQuerySet(models.QuerySet["Candidate"]):
 
     def visible_to(self, audience_ids: Iterable[int]) -> CandidateQuerySet:
         """Only what every audience it was restricted to admits."""
-        return self.filter(audience_ids__contained_by=list(audience_ids))
+        return self.filter(admitted(audience_ids))
 
     def in_scope(self, *, domain_ids: Iterable[int], repo_ids: Iterable[int]) -> CandidateQuerySet:
         """Firm-wide candidates, and those that share a domain or a repository."""
@@ -174,6 +174,8 @@ class Candidate(models.Model):
                 condition=~Q(flags=[]),
                 name="candidate_queue_flagged",
             ),
+            # The few that not everybody may see.
+            models.Index(fields=["id"], condition=~Q(audience_ids=[]), name="candidate_restricted"),
             models.Index(fields=["workspace", "fingerprint"], name="candidate_fingerprint"),
             models.Index(fields=["origin_token", "status"], name="candidate_origin_token"),
             models.Index(fields=["origin_user", "status"], name="candidate_origin_user"),

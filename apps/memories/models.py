@@ -16,7 +16,7 @@ from django.db import models
 from django.db.models import F, Func, Q
 from django.db.models.functions import Length, Now
 
-from apps.accounts.models import ApiToken, Workspace
+from apps.accounts.models import ApiToken, Workspace, admitted
 from apps.core.triggers import append_only, no_delete, raise_violation, read_only_except, same_workspace
 from apps.scopes.scope import Scope
 from apps.sources.models import Source, inherits_audience
@@ -166,7 +166,7 @@ class MemoryQuerySet(models.QuerySet["Memory"]):
 
     def visible_to(self, audience_ids: Iterable[int]) -> MemoryQuerySet:
         """Only what every audience it was restricted to admits."""
-        return self.filter(audience_ids__contained_by=list(audience_ids))
+        return self.filter(admitted(audience_ids))
 
     def in_scope(self, *, domain_ids: Iterable[int], repo_ids: Iterable[int]) -> MemoryQuerySet:
         """Firm-wide memories, and those that share a domain or a repository."""
@@ -253,6 +253,8 @@ class Memory(models.Model):
             models.Index(fields=["workspace", "status", "-number"], name="memory_newest"),
             models.Index(fields=["workspace", "type", "-number"], name="memory_newest_type"),
             models.Index(fields=["workspace", "-recorded_at"], name="memory_lately"),
+            # The few that not everybody may see.
+            models.Index(fields=["id"], condition=~Q(audience_ids=[]), name="memory_restricted"),
             models.Index(fields=["workspace", "fingerprint"], name="memory_fingerprint"),
             models.Index(fields=["workspace"], condition=Q(firm=True), name="memory_firm"),
             # What a successor will end at a moment that was known in advance: a handful of rows.

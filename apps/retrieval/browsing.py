@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import IntegerField, Subquery
 
 from apps.accounts.models import Workspace
@@ -51,7 +50,8 @@ def listed(
         repository = find_repository(principal.workspace, repo)
         rows = rows.filter(repo_ids__contains=[repository.pk]) if repository else rows.none()
     if domain is not None:
-        rows = rows.filter(domain_ids__overlap=ArraySubquery(domain_named(principal.workspace, domain)))
+        row = domain_named(principal.workspace, domain)
+        rows = rows.filter(domain_ids__contains=[row.pk]) if row else rows.none()
     if tier is not None:
         rows = rows.filter(tier=tier)
     if words is not None:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from django.db.models import QuerySet, Value
 
@@ -72,9 +71,8 @@ def repository_slugs(ids: Iterable[int]) -> dict[int, str]:
     return dict(Repository.objects.filter(pk__in=wanted).values_list("pk", "slug")) if wanted else {}
 
 
-def domain_named(workspace: Workspace, slug: str) -> QuerySet[Domain, Any]:
-    """The id of a domain, for a query that filters by it; no row where nothing is called that."""
-    return Domain.objects.filter(workspace=workspace, slug=slug).values("pk")
+def domain_named(workspace: Workspace, slug: str) -> Domain | None:
+    return Domain.objects.filter(workspace=workspace, slug=slug).first()
 
 
 def find_repository(workspace: Workspace, name: str) -> Repository | None:

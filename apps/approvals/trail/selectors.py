@@ -34,7 +34,7 @@ from django.db.models import (
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Left
 
-from apps.accounts.models import AuditEvent, Role
+from apps.accounts.models import AuditEvent, Role, admitted
 from apps.accounts.principal import Principal
 from apps.candidates.models import Candidate
 from apps.core.errors import Invalid
@@ -197,7 +197,7 @@ def _verdicts(principal: Principal, asked: TrailFilter) -> QuerySet[Any] | None:
     if asked.subject is not None:
         rows = rows.filter(subject_id__in=_subject_ids(principal, asked.subject))
     for model, kind in ((Candidate, SubjectKind.CANDIDATE), (Memory, SubjectKind.MEMORY)):
-        hidden = model._default_manager.filter(pk=OuterRef("subject_id")).exclude(_admitted(principal))
+        hidden = model._default_manager.filter(pk=OuterRef("subject_id")).exclude(admitted(principal.audience_ids))
         rows = rows.exclude(Q(subject_kind=kind) & Exists(hidden))
     return rows.annotate(
         who=F("reviewer_name"),
@@ -250,7 +250,7 @@ def _as(column: str, pattern: str, field: Any, condition: Q) -> Case:
 def _seen_events(principal: Principal, rows: QuerySet[Any]) -> QuerySet[Any]:
     """Nothing about what this reader may not see: not that it is there, and not what it is called."""
     for model in (Candidate, Memory):
-        hidden = model._default_manager.filter(pk=OuterRef("as_uuid")).exclude(_admitted(principal))
+        hidden = model._default_manager.filter(pk=OuterRef("as_uuid")).exclude(admitted(principal.audience_ids))
         rows = rows.exclude(Q(as_uuid__isnull=False) & Exists(hidden))
     closed = Source.objects.filter(audience__isnull=False).exclude(audience__in=principal.audience_ids)
     rows = rows.exclude(Q(subject_kind="source") & Exists(closed.filter(pk=OuterRef("as_number"))))
@@ -262,10 +262,6 @@ def _seen_events(principal: Principal, rows: QuerySet[Any]) -> QuerySet[Any]:
     if not principal.has_role(Role.ADMIN):
         rows = rows.exclude(Q(subject_kind="audience") & ~Q(as_number__in=list(principal.audience_ids)))
     return rows
-
-
-def _admitted(principal: Principal) -> Q:
-    return Q(audience_ids__contained_by=list(principal.audience_ids))
 
 
 def _common(asked: TrailFilter, *, actor: str) -> Q:
@@ -285,7 +281,9 @@ def _subject_ids(principal: Principal, subject: str) -> list[UUID]:
     """A candidate or memory by its id; a memory by its number leads to the candidate that it came from as well."""
     text = subject.strip()
     if text[:2].upper() == "M-" and text[2:].isdecimal() and text.isascii() and len(text) <= 20:
-        rows = Memory.objects.filter(workspace=principal.workspace, number=int(text[2:])).filter(_admitted(principal))
+        rows = Memory.objects.filter(workspace=principal.workspace, number=int(text[2:])).filter(
+            admitted(principal.audience_ids)
+        )
         return [pk for pair in rows.values_list("pk", "verdict__subject_id") for pk in pair]
     return [found] if (found := _id(text)) else []
 
@@ -320,7 +318,7 @@ def names_of_subjects(principal: Principal, entries: Sequence[Entry]) -> dict[st
     ids = {UUID(entry.subject_id) for entry in entries if entry.is_verdict}
     if not ids:
         return {}
-    rows = Memory.objects.filter(_admitted(principal), workspace=principal.workspace)
+    rows = Memory.objects.filter(admitted(principal.audience_ids), workspace=principal.workspace)
     made = rows.filter(Q(pk__in=ids) | Q(verdict__in=[entry.key[1:] for entry in entries if entry.is_verdict]))
     found: dict[str, str] = {}
     for pk, number, verdict in made.values_list("pk", "number", "verdict"):
@@ -334,7 +332,7 @@ def beginnings_of_candidates(principal: Principal, entries: Sequence[Entry]) -> 
     ids = {found for text in about if (found := _id(text))}
     if not ids:
         return {}
-    rows = Candidate.objects.filter(_admitted(principal), workspace=principal.workspace, pk__in=ids)
+    rows = Candidate.objects.filter(admitted(principal.audience_ids), workspace=principal.workspace, pk__in=ids)
     return {str(pk): text for pk, text in rows.values_list("pk", Left("content", _BEGINNING))}
 
 
