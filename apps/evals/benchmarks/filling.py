@@ -31,7 +31,8 @@ _TEXT: Final = """array_to_string(ARRAY(
     SELECT words[1 + floor(power(random(), 3) * array_length(words, 1))::int] FROM generate_series(1, 30 + n %% 20)
 ), ' ') || ' ' || n"""
 
-# One candidate for each memory and one for each that is open; the flags and targets of one in ten.
+# One candidate for each memory and one for each that is open; one in four would replace a memory, of which half are
+# not in force, and one in ten is flagged.
 _CANDIDATES: Final = f"""
 INSERT INTO candidates_candidate (
     id, workspace_id, content, type_id, firm, domain_ids, repo_ids, audience_ids, tier, confidence, status,
@@ -39,11 +40,11 @@ INSERT INTO candidates_candidate (
     has_replacement, flags, seen_count, near, created_at, updated_at
 )
 SELECT gen_random_uuid(), %(workspace)s, {_TEXT}, types[1 + n %% array_length(types, 1)], n %% 200 = 0,
-    CASE WHEN n %% 3 = 0 THEN ARRAY[domains[1 + n %% array_length(domains, 1)]] ELSE '{{}}'::bigint[] END,
+    CASE WHEN n %% 3 = 0 THEN ARRAY[domains[1 + floor(power(random(), 3) * array_length(domains, 1))::int]] ELSE '{{}}'::bigint[] END,
     ARRAY[repos[1 + floor(power(random(), 2) * array_length(repos, 1))::int]], '{{}}', 'durable',
     0.6 + (n %% 40) / 100.0, 'pending', '', md5(%(kind)s || n) || md5(n::text), 1, %(token)s, %(name)s,
-    CASE WHEN n %% 10 = 0 AND %(targets)s::uuid[] <> '{{}}' THEN
-        ARRAY[(%(targets)s::uuid[])[1 + n %% array_length(%(targets)s::uuid[], 1)]] ELSE '{{}}'::uuid[] END,
+    CASE WHEN n %% 4 = 0 AND %(targets)s::uuid[] <> '{{}}' THEN
+        ARRAY[(%(targets)s::uuid[])[1 + (n / 4) %% array_length(%(targets)s::uuid[], 1)]] ELSE '{{}}'::uuid[] END,
     '', '', false,
     CASE WHEN n %% 10 = 1 THEN '[{{"kind": "new-domain", "field": "scope", "shown": "x"}}]'::jsonb ELSE '[]'::jsonb END,
     1, '[]', now() - make_interval(mins => n), now()
@@ -98,7 +99,7 @@ SELECT id, %(source)s, workspace_id, '' FROM memories_memory WHERE workspace_id 
 """
 _RETIRED: Final = """
 UPDATE memories_memory SET status = 'retired', retired_at = now()
-WHERE workspace_id = %(workspace)s AND number %% 100 = 0
+WHERE workspace_id = %(workspace)s AND number %% 50 = 0
 """
 _SOURCE: Final = """
 INSERT INTO sources_source (workspace_id, kind, reference, url, title, "commit", created_at)
@@ -107,7 +108,7 @@ VALUES (%s, 'merge_request', 'acme/pages!1', '', 'The merge request', '', now())
 
 
 def fill(rows: int) -> Principal:
-    """``rows`` memories, one in a hundred retired, and ``rows`` open candidates; answers a reviewer of them."""
+    """``rows`` memories, two in a hundred retired, and ``rows`` open candidates; answers a reviewer of them."""
     workspace, reviewer = dataset.workspace_with_reviewer()
     token = principal_for_token(dataset.agent_secret(workspace, "pages", TokenKind.BOT), "rest").token
     values = _values(workspace, reviewer, token, rows)
