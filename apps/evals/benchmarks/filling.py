@@ -40,7 +40,8 @@ INSERT INTO candidates_candidate (
     has_replacement, flags, seen_count, near, created_at, updated_at
 )
 SELECT gen_random_uuid(), %(workspace)s, {_TEXT}, types[1 + n %% array_length(types, 1)], n %% 200 = 0,
-    CASE WHEN n %% 3 = 0 THEN ARRAY[domains[1 + floor(power(random(), 3) * array_length(domains, 1))::int]] ELSE '{{}}'::bigint[] END,
+    CASE WHEN n %% 3 = 0 THEN ARRAY[domains[1 + floor(power(random(), 3) * array_length(domains, 1))::int]]
+        ELSE '{{}}'::bigint[] END,
     ARRAY[repos[1 + floor(power(random(), 2) * array_length(repos, 1))::int]], '{{}}', 'durable',
     0.6 + (n %% 40) / 100.0, 'pending', '', md5(%(kind)s || n) || md5(n::text), 1, %(token)s, %(name)s,
     CASE WHEN n %% 4 = 0 AND %(targets)s::uuid[] <> '{{}}' THEN
