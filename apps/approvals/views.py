@@ -62,7 +62,7 @@ from apps.scopes.models import Domain
 from apps.scopes.selectors import find_repository
 from apps.taxonomy.selectors import memory_types
 
-ROWS = 20
+ROWS = 18
 # Of what a bulk decision is about, so many are shown before it is made.
 SAMPLE = 10
 FACETS = {"type": "Type", "repo": "Repository", "domain": "Domain", "origin": "Origin", "flag": "Flag"}

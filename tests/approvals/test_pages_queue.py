@@ -265,7 +265,7 @@ def test_links_carry_the_filter_and_not_the_place_in_it(page: Client, mixed: Non
 
 # --- paging and its cost ------------------------------------------------------------------------------------
 def test_pages_follow_each_other_and_lead_back(page: Client, agent: Principal) -> None:
-    contents = [ledger.propose(agent).content for _ in range(60)]
+    contents = [ledger.propose(agent).content for _ in range(3 * ROWS)]
     first = page.get(QUEUE)
     second = page.get(first.context["next"])
     third = page.get(second.context["next"])
