@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from apps.accounts.models import admitted
 from apps.accounts.principal import Principal
 
 MOST: Final = 10_000
@@ -51,7 +52,7 @@ def uses_of(principal: Principal, **condition: Any) -> Uses:
 
 def _rows(room: str, model: str, principal: Principal) -> QuerySet[Any]:
     rows = apps.get_model(room, model)._default_manager.filter(workspace=principal.workspace)
-    return rows.filter(audience_ids__contained_by=list(principal.audience_ids))
+    return rows.filter(admitted(principal.audience_ids))
 
 
 def _count(rows: QuerySet[Any]) -> int:

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.db import DatabaseError
 from django.http import HttpRequest
-from django.utils.functional import SimpleLazyObject
 
 from apps.accounts.principal import Principal
 from apps.approvals.last_decision import last_decision
@@ -17,7 +17,7 @@ def review(request: HttpRequest) -> dict[str, Any]:
     return {
         "last_decision": last_decision(request),
         "shortcuts_on": shortcuts_on(request),
-        "waiting_count": SimpleLazyObject(lambda: _waiting_count(request)),
+        "waiting_count": partial(_waiting_count, request),
     }
 
 

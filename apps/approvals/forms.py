@@ -16,7 +16,6 @@ from apps.approvals.models import MAX_NAME
 from apps.candidates.models import CandidateStatus
 from apps.candidates.proposal import ScopeInput
 from apps.candidates.selectors import QueueFilter
-from apps.core.addresses import repeatable
 from apps.core.errors import FieldError, Malformed
 from apps.core.forms import Day, Lines, Names, PageForm, Share, Text, choices
 from apps.core.screening import HIDDEN_CHARACTERS, INSTRUCTIONS
@@ -96,15 +95,6 @@ class QueueFilterForm(PageForm):
     @property
     def narrows_in_detail(self) -> bool:
         return any(self.data.get(name, "").strip() for name in ("origin", "age", "confidence", "flag"))
-
-
-def carried(parameters: QueryDict) -> str:
-    """The filter as it goes from page to page: without a position in the list, and without empty values."""
-    kept = QueryDict(mutable=True)
-    for name, values in repeatable(parameters).lists():
-        if name in QueueFilterForm.base_fields and values[-1].strip():
-            kept[name] = values[-1]
-    return kept.urlencode()
 
 
 def _with_slug(data: QueryDict, types: Iterable[MemoryType]) -> QueryDict:

@@ -9,7 +9,7 @@ from django.http import QueryDict
 
 from apps.accounts.models import Role
 from apps.accounts.principal import Principal
-from apps.approvals.forms import QueueFilterForm, carried
+from apps.approvals.forms import QueueFilterForm
 from apps.approvals.models import MAX_NAME, MAX_QUERY, SavedFilter
 from apps.core.errors import Forbidden, Invalid, NotFound
 from apps.core.screening import check_text, raise_if_refused
@@ -77,7 +77,7 @@ def checked_query(principal: Principal, query: str) -> str:
     raise_if_refused(
         {name: value for name, value in form.cleaned_data.items() if isinstance(value, str)}, exclusions=()
     )
-    kept = carried(parameters)
+    kept = QueueFilterForm.carried(parameters)
     if not kept:
         raise Invalid.field("query", "There is nothing to keep: set a filter first.")
     return kept

@@ -20,7 +20,7 @@ from apps.accounts.pages import PageRequest, page
 from apps.approvals import last_decision, policy, services, shortcuts
 from apps.approvals.bulk import Outcome, candidates_decide, matching
 from apps.approvals.claims import candidate_claim
-from apps.approvals.forms import FLAGS, ApproveForm, DecideForm, QueueFilterForm, SaveFilterForm, bulk_items, carried
+from apps.approvals.forms import FLAGS, ApproveForm, DecideForm, QueueFilterForm, SaveFilterForm, bulk_items
 from apps.approvals.models import SavedFilter
 from apps.approvals.saved_filters import (
     saved_filter_open_with,
@@ -111,7 +111,7 @@ def _queue_page(
     form = QueueFilterForm(request.GET, types=types)
     context: dict[str, Any] = {
         "form": form,
-        "filters": carried(request.GET),
+        "filters": QueueFilterForm.carried(request.GET),
         "parameters": repeatable(request.GET),
         "flag_names": FLAGS,
         "refusal": refusal,
@@ -217,7 +217,7 @@ def filter_remove(request: PageRequest, filter_id: int) -> HttpResponseBase:
 
 def _whole_queue(request: PageRequest) -> str:
     """Back to what was being looked at; with nothing looked at, to all that is pending and not to a filter."""
-    filters = carried(request.GET) or f"status={CandidateStatus.PENDING}"
+    filters = QueueFilterForm.carried(request.GET) or f"status={CandidateStatus.PENDING}"
     return f"{reverse('approvals:queue')}?{filters}"
 
 
@@ -238,7 +238,7 @@ def _bulk_all_page(
         "total": len(found.rows),
         "shown": found.rows[:SAMPLE],
         "narrows": _narrowing(request.GET),
-        "filters": carried(request.GET),
+        "filters": QueueFilterForm.carried(request.GET),
         "refusal": refusal,
         "reason": without_secrets(reason),
     }
@@ -294,7 +294,7 @@ def _bulk_result(
         "past": _PAST[action],
         "batch": batch,
         "reason": reason,
-        "filters": carried(request.GET),
+        "filters": QueueFilterForm.carried(request.GET),
     }
 
 
@@ -344,7 +344,7 @@ def _candidate_page(
         "sheet": page_sheet,
         "candidate": row,
         "shown": page_sheet.shown,
-        "filters": carried(request.GET),
+        "filters": QueueFilterForm.carried(request.GET),
         "flag_names": FLAGS,
         "clash": _clash(page_sheet, refusal, sent) if refusal else None,
         "approve": sent.get("approve") or _approve_form(request, page_sheet),
@@ -489,7 +489,7 @@ def _show(request: PageRequest, row: Candidate) -> HttpResponseBase:
 
 
 def _to_queue(request: PageRequest) -> HttpResponseBase:
-    filters = carried(request.GET)
+    filters = QueueFilterForm.carried(request.GET)
     url = reverse("approvals:queue") + (f"?{filters}" if filters else "")
     response: HttpResponseBase = SeeOther(url)
     if wants_content(request):
@@ -499,7 +499,7 @@ def _to_queue(request: PageRequest) -> HttpResponseBase:
 
 
 def _candidate_url(candidate_id: UUID, request: PageRequest) -> str:
-    filters = carried(request.GET)
+    filters = QueueFilterForm.carried(request.GET)
     return reverse("approvals:candidate", args=[candidate_id]) + (f"?{filters}" if filters else "")
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from django.http import QueryDict
+from django.http import HttpRequest, QueryDict
+from rest_framework.request import Request
 
 from apps.core.screening import masked
 
@@ -13,3 +14,10 @@ def repeatable(parameters: QueryDict) -> QueryDict:
     for name, values in parameters.lists():
         kept.setlist(masked(name), [masked(value) for value in values])
     return kept
+
+
+def at_cursor(request: HttpRequest | Request, cursor: str) -> str:
+    """The path of the same list, from another place on."""
+    parameters = repeatable(request.GET)
+    parameters["cursor"] = cursor
+    return f"{request.path}?{parameters.urlencode()}"

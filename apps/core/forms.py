@@ -8,7 +8,9 @@ from datetime import UTC, date, datetime, time
 from typing import Any
 
 from django import forms
+from django.http import QueryDict
 
+from apps.core.addresses import repeatable
 from apps.core.errors import DomainError, FieldError
 from apps.core.screening import masked
 
@@ -114,6 +116,15 @@ class PageForm(forms.Form):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"label_suffix": "", **kwargs})
         self.use_required_attribute = False
+
+    @classmethod
+    def carried(cls, parameters: QueryDict) -> str:
+        """A filter as it goes from page to page: without a position in the list, and without empty values."""
+        kept = QueryDict(mutable=True)
+        for name, values in repeatable(parameters).lists():
+            if name in cls.base_fields and values[-1].strip():
+                kept[name] = values[-1]
+        return kept.urlencode()
 
     def add_refusal(self, error: DomainError) -> None:
         """Show what a service refused. Everything it said is shown, next to its field or above the form."""

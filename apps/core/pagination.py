@@ -18,7 +18,7 @@ from django.db.models import Field, Model, Q, QuerySet
 from django.http import HttpRequest
 from rest_framework.request import Request
 
-from apps.core.addresses import repeatable
+from apps.core.addresses import at_cursor
 from apps.core.errors import Invalid
 from apps.core.serializers import StrictQuery, Text, Whole
 
@@ -105,9 +105,7 @@ def _beyond(keys: Sequence[_Key], position: _Position) -> Q:
 def _link(request: HttpRequest | Request, keys: Sequence[_Key], row: Model, *, backwards: bool) -> str:
     values = [_column(type(row), key.name).value_to_string(row) for key in keys]
     packed = json.dumps(["p" if backwards else "n", *values], separators=(",", ":")).encode()
-    parameters = repeatable(request.GET)
-    parameters["cursor"] = base64.urlsafe_b64encode(packed).decode().rstrip("=")
-    return request.build_absolute_uri(f"{request.path}?{parameters.urlencode()}")
+    return request.build_absolute_uri(at_cursor(request, base64.urlsafe_b64encode(packed).decode().rstrip("=")))
 
 
 def _decode(cursor: str, model: type[Model], keys: Sequence[_Key]) -> _Position:

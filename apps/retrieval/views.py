@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from django.http import HttpResponse, HttpResponseBase, QueryDict
+from django.http import HttpResponse, HttpResponseBase
 
 from apps.accounts.pages import PageRequest, page
 from apps.core.addresses import repeatable
@@ -39,7 +39,7 @@ def memories(request: PageRequest) -> HttpResponseBase:
     form = BrowseForm(request.GET, types=types)
     context: dict[str, Any] = {
         "form": form,
-        "filters": carried(request.GET),
+        "filters": BrowseForm.carried(request.GET),
         "parameters": repeatable(request.GET),
         "statuses": STATUSES,
         "status": STATUS_IN_FORCE,
@@ -133,15 +133,6 @@ def _search(request: PageRequest, form: BrowseForm) -> dict[str, Any]:
 
 def _one(value: str) -> tuple[str, ...] | None:
     return (value,) if value else None
-
-
-def carried(parameters: QueryDict) -> str:
-    """The filter as it goes from page to page: without a position in the list, and without empty values."""
-    kept = QueryDict(mutable=True)
-    for name, values in parameters.lists():
-        if name in BrowseForm.base_fields and values[-1].strip():
-            kept[name] = masked(values[-1])
-    return kept.urlencode()
 
 
 @looked_at

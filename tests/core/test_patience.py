@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from django.db import OperationalError, connection
@@ -17,8 +18,8 @@ from apps.core.patience import READ_SECONDS, WRITE_SECONDS, patience
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
-def frozen() -> Iterator[None]:
+@contextmanager
+def standing_still() -> Iterator[None]:
     """The server process behind the connection of this test stands still, and its kernel answers for it."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_backend_pid()")
@@ -32,6 +33,12 @@ def frozen() -> Iterator[None]:
     finally:
         os.kill(pid, signal.SIGCONT)
         connection.close()
+
+
+@pytest.fixture
+def frozen() -> Iterator[None]:
+    with standing_still():
+        yield
 
 
 def test_a_statement_is_given_up_and_the_connection_with_it(frozen):
@@ -61,23 +68,12 @@ def test_whoever_looks_is_answered(api, alice, browser, frozen_for, path):
 @pytest.fixture
 def frozen_for(monkeypatch):
     """Only from here on: people and tokens are made before."""
-    from contextlib import contextmanager
 
     @contextmanager
     def freeze(seconds: float) -> Iterator[None]:
         monkeypatch.setattr(middleware, "READ_SECONDS", seconds)
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_backend_pid()")
-            (pid,) = cursor.fetchone()
-        try:
-            os.kill(pid, signal.SIGSTOP)
-        except (PermissionError, ProcessLookupError):
-            pytest.skip("The server runs elsewhere, or as somebody else.")
-        try:
+        with standing_still():
             yield
-        finally:
-            os.kill(pid, signal.SIGCONT)
-            connection.close()
 
     return freeze
 

@@ -41,6 +41,11 @@ DUMMIES = {
 }
 
 
+def _hang_up_by_default() -> None:
+    """Whoever started the tests may have them ignore it, as ``nohup`` does, and children inherit that."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 class Running:
     """A supervisor in a process of its own, looking after dummies."""
 
@@ -64,7 +69,9 @@ class Running:
             # A shell that stays in between, as make does.
             command = ["/bin/sh", "-c", '"$@"; exit $?', "sh", *command]
         self.output = (folder / "output").open("w+")
-        self.process = subprocess.Popen(command, cwd=ROOT, stdout=self.output, stderr=self.output)
+        self.process = subprocess.Popen(
+            command, cwd=ROOT, stdout=self.output, stderr=self.output, preexec_fn=_hang_up_by_default
+        )
 
     def file(self, name: str) -> Path:
         return self.folder / f"{name}.pids"

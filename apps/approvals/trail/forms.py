@@ -9,7 +9,6 @@ from django.http import QueryDict
 
 from apps.approvals.trail.selectors import REFUSED, TrailFilter
 from apps.core.forms import Day, PageForm, Text, choices
-from apps.core.screening import masked
 from apps.memories.models import Action
 
 VERBS = (
@@ -81,12 +80,3 @@ class TrailForm(PageForm):
     @property
     def narrows_in_detail(self) -> bool:
         return any(self.data.get(name, "").strip() for name in ("since", "until", "request", "batch"))
-
-
-def carried(parameters: QueryDict) -> str:
-    """The filter as it goes from page to page and to an export, without a position in the list."""
-    kept = QueryDict(mutable=True)
-    for name, values in parameters.lists():
-        if name in TrailForm.base_fields and values[-1].strip():
-            kept[name] = masked(values[-1])
-    return kept.urlencode()

@@ -10,10 +10,10 @@ from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 from apps.accounts.models import Role
 from apps.accounts.pages import PageRequest, page
 from apps.approvals.trail.export import FORMATS
-from apps.approvals.trail.forms import TrailForm, carried
+from apps.approvals.trail.forms import TrailForm
 from apps.approvals.trail.selectors import trail_entries, trail_page
 from apps.approvals.trail.showing import entries_shown
-from apps.core.addresses import repeatable
+from apps.core.addresses import at_cursor
 from apps.core.clock import now
 from apps.core.errors import Invalid, NotFound
 from apps.core.frames import render_framed
@@ -27,7 +27,7 @@ TO = "see the audit trail"
 @page(Role.REVIEWER, to=TO)
 def trail(request: PageRequest) -> HttpResponseBase:
     form = TrailForm(request.GET)
-    context: dict[str, Any] = {"form": form, "filters": carried(request.GET)}
+    context: dict[str, Any] = {"form": form, "filters": TrailForm.carried(request.GET)}
     if form.is_valid():
         try:
             found = trail_page(request.principal, form.asked(), limit=ROWS, cursor=request.GET.get("cursor") or None)
@@ -43,11 +43,7 @@ def trail(request: PageRequest) -> HttpResponseBase:
 
 
 def _at(request: PageRequest, cursor: str | None) -> str | None:
-    if cursor is None:
-        return None
-    parameters = repeatable(request.GET)
-    parameters["cursor"] = cursor
-    return f"{request.path}?{parameters.urlencode()}"
+    return None if cursor is None else at_cursor(request, cursor)
 
 
 @looked_at
