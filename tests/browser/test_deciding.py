@@ -299,9 +299,19 @@ def test_a_button_is_dead_while_its_decision_is_on_the_way(window: Window, alice
     expect(page.locator("button.decision-button:enabled")).to_have_count(0)
     page.keyboard.press("a")
     page.keyboard.press("a")
+    wait_for_one(page, held)
     held[0].continue_()
     expect(statement(page)).to_have_text(second.content)
     assert Memory.objects.count() == 1
+
+
+def wait_for_one(page: Page, held: list[Any]) -> None:
+    """Until the browser has handed a request over, which it does a moment after the page has sent it."""
+    for _ in range(200):
+        if held:
+            break
+        page.wait_for_timeout(50)
+    assert len(held) == 1
 
 
 # --- texts --------------------------------------------------------------------------------------------------
