@@ -37,9 +37,10 @@ def test_what_is_measured_gets_nothing_from_the_environment_of_whoever_measures(
     monkeypatch.setenv("FIRM_MEMORY_EMBEDDER", "litellm:somebody/else")
     monkeypatch.setenv("FIRM_MEMORY_OWNER_DATABASE_URL", "postgresql://owner@elsewhere/live")
     monkeypatch.setenv("FIRM_MEMORY_EVAL_DATA", "/somewhere")
+    monkeypatch.setenv("FIRM_MEMORY_POSTGRES_VERSION", "16")
     given = server.environment("postgresql://x/y", data_dir=Path("/data"), FIRM_MEMORY_WEB_THREADS="2")
     assert given["DATABASE_URL"] == "postgresql://x/y"
     assert {name for name in given if name.startswith("FIRM_MEMORY_")} == {
         *("FIRM_MEMORY_ENV_FILE", "FIRM_MEMORY_DATA_DIR", "FIRM_MEMORY_THROTTLE"),
-        *("FIRM_MEMORY_EVAL_DATA", "FIRM_MEMORY_WEB_THREADS"),
+        *("FIRM_MEMORY_EVAL_DATA", "FIRM_MEMORY_POSTGRES_VERSION", "FIRM_MEMORY_WEB_THREADS"),
     }
