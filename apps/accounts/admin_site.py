@@ -30,6 +30,7 @@ from apps.accounts.audit import audit_record
 from apps.accounts.models import AuditEvent, Role, Workspace
 from apps.accounts.principal import Principal
 from apps.accounts.sessions import session_principal
+from apps.core.addresses import repeatable_path
 from apps.core.errors import DomainError, Forbidden
 
 
@@ -55,7 +56,7 @@ class FirmAdminSite(admin.AdminSite):
             return HttpResponseRedirect(reverse("admin:index"))
         if request.user.is_authenticated:
             raise Forbidden("Only a person with the curator role may use the admin.")
-        return redirect_to_login(target)
+        return redirect_to_login(repeatable_path(target))
 
     def logout(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         if request.method == "POST":

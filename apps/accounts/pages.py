@@ -14,6 +14,7 @@ from django.utils.cache import add_never_cache_headers
 from apps.accounts.models import Role
 from apps.accounts.principal import Principal
 from apps.accounts.sessions import session_principal
+from apps.core.addresses import repeatable_path
 
 P = ParamSpec("P")
 
@@ -58,11 +59,7 @@ def _send_to_sign_in(request: HttpRequest) -> HttpResponseBase:
         cursor.execute("SELECT 1")
     if getattr(request, "htmx", False):
         # A redirect would be followed by the script, and the sign-in page put into a corner of this one.
-        target = redirect_to_login(_path_of_the_page(request))["Location"]
+        htmx: Any = request.htmx  # type: ignore[attr-defined]
+        target = redirect_to_login(repeatable_path(htmx.current_url_abs_path or "/"))["Location"]
         return HttpResponse(status=204, headers={"HX-Redirect": target})
-    return redirect_to_login(request.get_full_path() if request.method in ("GET", "HEAD") else "/")
-
-
-def _path_of_the_page(request: HttpRequest) -> str:
-    htmx: Any = getattr(request, "htmx", None)
-    return getattr(htmx, "current_url_abs_path", None) or "/"
+    return redirect_to_login(repeatable_path(request.get_full_path()) if request.method in ("GET", "HEAD") else "/")

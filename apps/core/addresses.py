@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 from django.http import HttpRequest, QueryDict
 from rest_framework.request import Request
 
@@ -21,3 +23,10 @@ def at_cursor(request: HttpRequest | Request, cursor: str) -> str:
     parameters = repeatable(request.GET)
     parameters["cursor"] = cursor
     return f"{request.path}?{parameters.urlencode()}"
+
+
+def repeatable_path(path: str) -> str:
+    """A path with its parameters, such as one to come back to."""
+    parts = urlsplit(path)
+    parameters = repeatable(QueryDict(parts.query))
+    return parts._replace(query=parameters.urlencode(safe="/")).geturl()

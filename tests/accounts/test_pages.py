@@ -47,6 +47,19 @@ def test_nobody_is_sent_to_sign_in_and_back(browser, db) -> None:
     assert answer.headers["Location"] == f"/accounts/login/?next={PAGE}%3Fa%3D1"
 
 
+@pytest.mark.parametrize("path", [PAGE, "/admin/taxonomy/memorytype/"])
+@pytest.mark.parametrize("in_place", [False, True])
+def test_what_must_not_be_repeated_is_not_come_back_to(browser, db, path, in_place) -> None:
+    asked = f"{path}?q=AKIAIOSFODNN7EXAMPLA&type=bug_fixes"
+    headers = {"HX-Request": "true", "HX-Current-URL": f"http://testserver{asked}"} if in_place else {}
+    answer = browser().get(asked, headers=headers, follow=path.startswith("/admin"))
+    shown = str(answer.headers) + str(getattr(answer, "redirect_chain", "")) + answer.content.decode()
+    assert "bug_fixes" in shown
+    if path.startswith("/admin"):  # its first hop is Django's own, to an address of this site; no page shows it
+        shown = str(answer.redirect_chain[-1]) + answer.content.decode()
+    assert "AKIAIOSFODNN7EXAMPLA" not in shown
+
+
 def test_a_post_of_nobody_is_not_repeated_as_a_get(browser, db) -> None:
     assert browser().post(PAGE).headers["Location"] == "/accounts/login/?next=/"
 

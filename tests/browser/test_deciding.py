@@ -293,6 +293,7 @@ def test_a_button_is_dead_while_its_decision_is_on_the_way(window: Window, alice
     seen = window(alice)
     page = seen.page
     seen.go(url(first))
+    expect(statement(page)).to_have_text(first.content)
     held: list[Any] = []
     page.route("**/approve/", lambda route: held.append(route), times=1)
     page.keyboard.press("a")
