@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -17,7 +17,6 @@ from apps.approvals.claims import claimant, unclaimed
 from apps.candidates.access import candidates_visible, is_proposer, own
 from apps.candidates.models import OPEN, REFERS, Candidate, CandidateQuerySet, CandidateStatus, Proposer
 from apps.candidates.selectors import (
-    MAX_COUNTED,
     TARGET_NOT_IN_FORCE,
     QueueFilter,
     candidates_shown,
@@ -29,6 +28,7 @@ from apps.candidates.selectors import (
 from apps.candidates.services import effective_confidence
 from apps.core.clock import now
 from apps.core.errors import Forbidden
+from apps.core.pagination import MAX_COUNTED
 from apps.memories.facets import Facets, facets_of
 from apps.memories.history import Entry, history_of, memories_by_id
 from apps.memories.models import IN_FORCE, Memory, MemoryQuerySet, Supersession
@@ -103,11 +103,14 @@ def _became(principal: Principal, row: Candidate) -> str | None:
     return memory.label if memory is not None and set(memory.audience_ids) <= principal.audience_ids else None
 
 
-def queue_counts(principal: Principal, rows: CandidateQuerySet) -> tuple[dict[str, int], int]:
-    """How many of ``rows`` are in each status, and how many wait in all, in one query."""
-    by_status = {status: rows.filter(status=status) for status in CandidateStatus.values}
+def queue_counts(
+    principal: Principal, rows: CandidateQuerySet, *, known: Mapping[str, int]
+) -> tuple[dict[str, int], int]:
+    """How many of ``rows`` are in each status, and how many wait in all, in one query for all that is not known."""
+    by_status = {status: rows.filter(status=status) for status in CandidateStatus.values if status not in known}
     counts = counts_of(principal, {**by_status, "waiting": candidates_visible(principal).pending()})
-    return counts, counts.pop("waiting")
+    waiting = counts.pop("waiting")
+    return {**counts, **known}, waiting
 
 
 def queue_facets(rows: CandidateQuerySet, status: str) -> Facets:

@@ -143,7 +143,8 @@ def _queue_rows(request: PageRequest, form: QueueFilterForm, types: list[Any]) -
     found: Page[Candidate] = page_of(
         rows, order=queue_order(status), limit=ROWS, cursor=request.GET.get("cursor"), request=request
     )
-    facets, (counts, in_all) = queue_facets(matching, status), queue_counts(principal, matching)
+    facets = queue_facets(matching, status)
+    counts, in_all = queue_counts(principal, matching, known={status: facets.total})
     return {
         "rows": queue_rows(principal, found.rows),
         "counts": counts,

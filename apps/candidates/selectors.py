@@ -16,6 +16,7 @@ from apps.accounts.principal import Principal
 from apps.candidates.access import candidates_visible, own
 from apps.candidates.models import OPEN, REFERS, Candidate, CandidateEvidence, CandidateQuerySet, CandidateStatus
 from apps.core.clock import now
+from apps.core.pagination import MAX_COUNTED
 from apps.memories.models import IN_FORCE, Memory, Supersession, Verdict
 from apps.memories.selectors import evidence_shown, may_see_source, memories_visible, scopes_shown
 from apps.memories.verdicts import verdict_shown
@@ -25,9 +26,6 @@ from apps.taxonomy.models import MemoryType
 from apps.taxonomy.selectors import find_types
 
 TARGET_NOT_IN_FORCE = "target-not-in-force"
-
-# Past this many a count is a matter of seconds and of no use: "more than a thousand" says it.
-MAX_COUNTED = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

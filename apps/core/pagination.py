@@ -26,6 +26,8 @@ M = TypeVar("M", bound=Model)
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 200
+# Past this many a count costs more than the page beside it, and nobody decides anything by it.
+MAX_COUNTED = 500
 
 
 class PageQuery(StrictQuery):

@@ -15,7 +15,9 @@ from django.core.exceptions import EmptyResultSet
 from django.db import connection
 from django.db.models import QuerySet
 
-MOST: Final = 1_000
+from apps.core.pagination import MAX_COUNTED
+
+MOST: Final = MAX_COUNTED
 VALUES: Final = 8
 
 # Each counts the rows of ``counted`` by one thing, under the name of the parameter that narrows by it.
@@ -66,6 +68,11 @@ class Facets:
     counted: int = 0
     complete: bool = True
     values: Mapping[str, Sequence[Value]] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """How many rows there are; one past ``MOST`` where there are more."""
+        return self.counted if self.complete else MOST + 1
 
 
 def facets_of(rows: QuerySet[Any], by: Sequence[str], *, order: Sequence[str]) -> Facets:

@@ -8,16 +8,17 @@ from typing import Any
 from django.http import HttpResponse, HttpResponseBase
 
 from apps.accounts.pages import PageRequest, page
+from apps.accounts.principal import Principal
 from apps.core.addresses import repeatable
 from apps.core.errors import DomainError, Invalid
 from apps.core.facets import facet_groups
 from apps.core.forms import PageForm
 from apps.core.frames import render_framed
 from apps.core.methods import looked_at
-from apps.core.pagination import Page, page_of
+from apps.core.pagination import MAX_COUNTED, Page, page_of
 from apps.core.screening import masked
 from apps.memories.facets import Facets
-from apps.memories.models import IN_FORCE, Memory, MemoryStatus, Tier
+from apps.memories.models import IN_FORCE, Memory, MemoryQuerySet, MemoryStatus, Tier
 from apps.memories.selectors import memories_shown, memory_for
 from apps.retrieval.browsing import counts_of, facets_found, facets_listed, leaf, listed
 from apps.retrieval.forms import EVERY, STATUSES, BrowseForm, CorrectForm, ReasonForm
@@ -53,6 +54,16 @@ def memories(request: PageRequest) -> HttpResponseBase:
     return render_framed(request, "memories/list.html", context, status=422 if form.errors else 200)
 
 
+def _counts(principal: Principal, everything: MemoryQuerySet) -> dict[str, int]:
+    """By status, and of those that are more than one of them."""
+    found = counts_of(principal, {status: everything.filter(status=status) for status in MemoryStatus.values})
+    # None is counted further than one past the limit, and so a sum says no more than that either.
+    return found | {
+        STATUS_IN_FORCE: min(sum(found[status] for status in IN_FORCE), MAX_COUNTED + 1),
+        EVERY: min(sum(found.values()), MAX_COUNTED + 1),
+    }
+
+
 def _is_question(form: BrowseForm) -> bool:
     """Whether the best answers are asked for. With another status, the words are looked for in all of that."""
     values = form.cleaned_data
@@ -66,11 +77,8 @@ def _list(request: PageRequest, form: BrowseForm, types: list[MemoryType]) -> di
     asked = {name: values[name] or None for name in ("type", "repo", "domain", "tier")}
     words = values["q"].strip() or None
     everything = listed(principal, statuses=None, types=types, words=words, **asked)
-    matching = {
-        name: everything if (among := _statuses(name)) is None else everything.filter(status__in=among)
-        for name in ([status] if words else [name for name, _ in STATUSES])
-    }
-    rows = matching[status]
+    among = _statuses(status)
+    rows = everything if among is None else everything.filter(status__in=among)
     found: Page[Memory] = page_of(
         rows.select_related("type__category"),
         order=("-number",),
@@ -84,7 +92,7 @@ def _list(request: PageRequest, form: BrowseForm, types: list[MemoryType]) -> di
         "next": found.next,
         "previous": found.previous,
         "status": status,
-        "counts": counts_of(principal, matching),
+        "counts": {status: facets.total} if words else _counts(principal, everything),
         "facets": facets,
         "facet_groups": facet_groups(request.GET, _without_one_status(facets), FACETS, named=facet_name),
         "question": masked(values["q"].strip()),

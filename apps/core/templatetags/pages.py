@@ -17,13 +17,13 @@ from apps.core.addresses import repeatable
 from apps.core.clock import now
 from apps.core.differences import Shown, difference_shown
 from apps.core.marking import marked, marks_of_flags, marks_of_hidden
+from apps.core.pagination import MAX_COUNTED
 
 register = template.Library()
 
 EXCERPT = 320
 # What is longer than this, in characters or lines, would push what a decision needs out of sight.
 FOLDED, FOLDED_LINES = 1_600, 24
-MOST_COUNTED = 1_000
 _RECENT = timedelta(days=30)
 
 
@@ -114,8 +114,8 @@ def thousands(number: int | None) -> str:
 
 
 @register.filter
-def bounded(number: int | None, most: int = MOST_COUNTED) -> str:
-    """“1,000+” where it was not counted any further."""
+def bounded(number: int | None, most: int = MAX_COUNTED) -> str:
+    """“500+” where it was not counted any further."""
     return f"{most:,}+" if number is not None and number > most else thousands(number)
 
 

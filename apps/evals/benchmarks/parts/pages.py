@@ -58,7 +58,7 @@ def run(bench: Bench) -> Result:
         notes=[
             "So many memories and as many open candidates, in two databases of one server. A signed-in reviewer asks "
             "for each page over HTTP, in turn from a web process on either. Every filter admits enough of few rows to "
-            "fill most of a page as well, so that looking is compared and not writing. Counts end at 1,000, and the "
+            "fill most of a page as well, so that looking is compared and not writing. Counts end at 500, and the "
             "pages say so. Searches by meaning are measured under “Search over HTTP”."
         ],
     )

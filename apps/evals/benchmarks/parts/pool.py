@@ -16,6 +16,8 @@ from apps.memories.providers.mem0.provider import Mem0Provider
 
 LIMIT: Final = 10
 QUESTIONS: Final = 40
+# An index that misses does so for a few questions, and then for nearly all ten: few questions would say little.
+RECALL_QUESTIONS: Final = 100
 ROUNDS: Final = 7
 MOST_BY_HAND: Final = 1.5
 MOST_PAST: Final = 2.0
@@ -57,7 +59,7 @@ def recall(bench: Bench) -> Result:
     with closing(ByHand()) as hand:
         for key, scope in measured_scopes(data).items():
             shares = []
-            for at in scope.questions(data, bench.some(QUESTIONS)):
+            for at in scope.questions(data, bench.some(RECALL_QUESTIONS)):
                 query = scope.pool_query(data, at, limit=LIMIT)
                 best = hand.brute_force(query)
                 worst = best[-1][1] + _ROUNDING
