@@ -71,6 +71,8 @@ class Watched:
     def go(self, path: str) -> int:
         response = self.page.goto(self.base + path)
         assert response is not None
+        if not self.expect_failures:
+            assert response.status < 500, self.page.locator("body").inner_text()
         return response.status
 
     def heard(self, message: ConsoleMessage) -> None:
