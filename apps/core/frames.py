@@ -25,4 +25,8 @@ def render_framed(request: HttpRequest, template: str, context: dict[str, Any], 
     response = render(request, template, {**context, "frame": CONTENT if alone else WHOLE}, status=status)
     if alone:
         response[MARK] = "content"
+        if request.method == "POST":
+            # The address of the page stays: that of the form is not one to come back to. What the page says of it
+            # (hx-push-url) does not hold for boosted forms.
+            response["HX-Push-Url"] = "false"
     return response

@@ -315,6 +315,23 @@ def wait_for_one(page: Page, held: list[Any]) -> None:
     assert len(held) == 1
 
 
+def test_a_refused_decision_leaves_the_address_of_the_page(window: Window, alice: User, agent: Principal) -> None:
+    row = ledger.propose(agent)
+    seen = window(alice)
+    page = seen.page
+    seen.go(f"{url(row)}?type=tooling_setup")
+    page.keyboard.press("r")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".decide-reject .field-bad")).to_have_count(1)
+    assert page.url.endswith(f"{url(row)}?type=tooling_setup")
+    page.reload()
+    expect(statement(page)).to_have_text(row.content)
+    seen.go("/review/")
+    page.locator(".queue-form button[value=reject]").click()
+    expect(page.locator(".notice-error")).to_have_count(1)
+    assert page.url.endswith("/review/")
+
+
 # --- texts --------------------------------------------------------------------------------------------------
 def test_the_longest_candidate_is_folded_and_unfolded(window: Window, alice: User, agent: Principal) -> None:
     row = ledger.propose(agent, "\n\n".join(f"Rule {at} holds. 支払い" for at in range(1_000))[:20_000], tier="index")
