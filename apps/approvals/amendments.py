@@ -17,6 +17,7 @@ from apps.candidates.proposal import (
     require_within_limits,
     resolve_targets,
 )
+from apps.core.clock import now
 from apps.core.errors import Conflict, FieldError, Forbidden, Invalid, Refusals, UnknownKeys
 from apps.memories.fingerprints import fingerprint
 from apps.memories.lifecycle import Statement
@@ -115,6 +116,9 @@ def _reported(candidate: Candidate) -> float | None:
 def lock_targets(principal: Principal, candidate: Candidate, amendment: Amendment) -> list[Memory]:
     """The memories to be replaced, locked in one order for everybody, each still in force.
 
+    One that is only reported may have been retired by hand, which is what the report asks for, and may have a successor
+    that begins later.
+
     Raises ``Conflict`` naming a target that something else replaced or retired meanwhile, and its successor.
     """
     if "supersedes" in amendment.values:
@@ -130,15 +134,17 @@ def lock_targets(principal: Principal, candidate: Candidate, amendment: Amendmen
     targets = list(rows.select_for_update(of=("self",)).order_by("pk"))
     if not all(set(target.audience_ids) <= principal.audience_ids for target in targets):
         raise Forbidden("This would replace a memory that you may not see.")
-    _require_in_force(principal, targets)
+    _require_in_force(principal, targets, only_reported=not candidate.brings_memory)
     return targets
 
 
-def _require_in_force(principal: Principal, targets: Sequence[Memory]) -> None:
+def _require_in_force(principal: Principal, targets: Sequence[Memory], *, only_reported: bool) -> None:
     edges = Supersession.objects.live().full().filter(old__in=targets).select_related("new")
+    if only_reported:
+        edges = edges.filter(holds_from__lte=now())
     replaced: dict[UUID, Memory] = {edge.old_id: edge.new for edge in edges}
     for target in targets:
-        if target.pk not in replaced and target.status != MemoryStatus.RETIRED:
+        if target.pk not in replaced and (only_reported or target.status != MemoryStatus.RETIRED):
             continue
         successor = replaced.get(target.pk)
         what = "was replaced" if successor else "was retired"
@@ -147,13 +153,19 @@ def _require_in_force(principal: Principal, targets: Sequence[Memory]) -> None:
         else:
             successor = None  # there is none, or it is not this reviewer's to know
         raise Conflict(
-            f"{target.label} {what} meanwhile. Amend what this supersedes, or reject it.",
+            f"{target.label} {what} meanwhile. {_ADVICE[only_reported]}",
             code="target_not_in_force",
             extra={
                 "target": {"id": str(target.pk), "number": target.label, "status": target.status},
                 "successor": {"id": str(successor.pk), "number": successor.label} if successor else None,
             },
         )
+
+
+_ADVICE = {
+    False: "Amend what this supersedes, or reject it.",
+    True: "There is nothing left to end; reject the report.",
+}
 
 
 def changes(

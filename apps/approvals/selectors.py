@@ -213,6 +213,11 @@ class Sheet:
         return [flag for flag in self.shown["flags"] if not (said_below and flag["kind"] == TARGET_NOT_IN_FORCE)]
 
     @property
+    def flags_target(self) -> bool:
+        """Whether what it is about has ended already."""
+        return any(flag["kind"] == TARGET_NOT_IN_FORCE for flag in self.shown["flags"])
+
+    @property
     def replaced(self) -> list[str]:
         return [target.memory.label for target in self.targets]
 

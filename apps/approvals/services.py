@@ -35,6 +35,7 @@ from apps.memories.lifecycle import (
     Statement,
     edges_void,
     edges_write,
+    holds_at,
     memory_end,
     memory_revive,
     memory_write,
@@ -169,7 +170,8 @@ def _approve_locked(
         _replace(principal, memory, targets, verdict, at=at)
     else:
         memory = targets[0]
-        _retire(principal, memory, verdict, stale=candidate.correction_kind == CorrectionKind.STALE, at=at)
+        if holds_at(memory, at):
+            _retire(principal, memory, verdict, stale=candidate.correction_kind == CorrectionKind.STALE, at=at)
     _audit(principal, "approve", candidate, memory)
     return Approved(candidate, memory)
 
@@ -365,9 +367,9 @@ def _take_back_report(principal: Principal, candidate: Candidate, verdict: Verdi
     """The report is open again, so the memory it had retired is in force and disputed."""
     assert candidate.corrects_id is not None  # a decision without a memory is one about a report  # noqa: S101
     (memory,) = _locked([candidate.corrects_id])
-    last = Verdict.objects.filter(subject_id=memory.pk, action=Action.RETIRE).latest("created_at")
-    if memory.status != MemoryStatus.RETIRED or last.after.get("report") != str(candidate.pk):
-        return  # restored meanwhile, or retired again for a reason of its own
+    last = Verdict.objects.filter(subject_id=memory.pk, action=Action.RETIRE).order_by("created_at").last()
+    if memory.status != MemoryStatus.RETIRED or last is None or last.after.get("report") != str(candidate.pk):
+        return  # restored meanwhile, or ended for a reason of its own
     memory_revive(memory, at=at, disputed=True)
     _require_no_second_head(memory)
     _memory_verdict(

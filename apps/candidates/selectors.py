@@ -210,11 +210,13 @@ def targets_moved_on(principal: Principal, candidates: Sequence[Candidate]) -> d
     successors = {edge.old_id: edge for edge in edges}
     sentences = {row.pk: f"{row.label} was {row.status} meanwhile" for row in moved.values()}
     sentences |= {pk: f"{edge.old.label} was replaced by {edge.new.label}" for pk, edge in successors.items()}
+    # What is only reported is not to be replaced: a successor that begins later stands in nobody's way.
+    replacing = {row.pk for row in candidates if row.brings_memory}
     return {
         pk: [
             {"kind": TARGET_NOT_IN_FORCE, "field": "supersedes", "shown": sentences[target], "memory": str(target)}
             for target in targets
-            if target in sentences
+            if target in sentences and (pk in replacing or target in moved)
         ]
         for pk, targets in wanted.items()
     }

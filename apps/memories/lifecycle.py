@@ -12,6 +12,7 @@ from django.db import connection
 
 from apps.core.errors import Conflict, Unavailable
 from apps.memories.models import (
+    IN_FORCE,
     Action,
     EdgeKind,
     Memory,
@@ -222,6 +223,11 @@ def memory_save(memory: Memory, *, status: MemoryStatus) -> None:
         memory.pk,
         PayloadPatch(status=status, valid_to=memory.valid_to, closed_at=memory.closed_at, retired_at=memory.retired_at),
     )
+
+
+def holds_at(memory: Memory, at: datetime) -> bool:
+    """Whether it is in force, as far as its status and its own end say; a successor may take effect later."""
+    return memory.status in IN_FORCE and (memory.valid_to is None or memory.valid_to > at)
 
 
 def memory_end(memory: Memory, *, at: datetime, stale: bool) -> None:

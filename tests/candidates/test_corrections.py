@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from apps.accounts.models import Audience
 from apps.candidates import corrections
 from apps.candidates.models import Candidate
+from apps.core.clock import now
 from apps.memories.models import Memory, Verdict
 from apps.memories.providers.registry import get_provider
 from apps.sources.models import Source
@@ -312,27 +315,62 @@ def test_the_verdicts_of_an_upheld_report_say_why(proposer, reviewer, memory):
     assert retired.reviewer_name == "alice"
 
 
-def test_a_report_about_what_was_retired_meanwhile_can_only_be_rejected(proposer, reviewer, memory):
+def test_a_report_that_somebody_acted_on_already_is_upheld_and_ends_nothing_more(proposer, reviewer, memory):
     from apps.approvals.services import memory_retire
-    from apps.core.errors import Conflict
 
     reported = report(proposer, memory)
     memory_retire(principal=reviewer, reference=memory.pk, reason="Moot.")
+    before = fresh(memory)
 
-    with pytest.raises(Conflict, match="was retired meanwhile"):
-        approve(reviewer, reported)
-    reject(reviewer, reported)
+    assert approve(reviewer, reported).memory == memory
+    assert fresh(reported).status == "approved"
+    after = fresh(memory)
+    assert (after.status, after.valid_to, after.retired_at) == ("retired", before.valid_to, before.retired_at)
+    assert Verdict.objects.filter(subject_id=memory.pk, action="retire").count() == 1
+
+    reopen(reviewer, reported)
     assert fresh(memory).status == "retired"
 
 
-def test_one_of_two_upheld_reports_settles_it(workspace, proposer, reviewer, memory):
-    from apps.core.errors import Conflict
-
+def test_both_of_two_right_reports_are_upheld(workspace, proposer, reviewer, memory):
     first, second = report(proposer, memory), report(of_token(issue(workspace, "another", "bot").token), memory)
     approve(reviewer, first)
+    approve(reviewer, second)
 
-    with pytest.raises(Conflict):
-        approve(reviewer, second)
+    assert {fresh(first).status, fresh(second).status} == {"approved"}
+    assert fresh(memory).status == "retired"
+
+
+@pytest.mark.parametrize("kind", ["stale", "wrong"])
+def test_a_successor_that_begins_later_stands_in_no_reports_way(proposer, reviewer, memory, kind, browser, alice):
+    later = now() + timedelta(days=90)
+    successor = remember(
+        proposer, reviewer, "Payments go through Umbrella.", supersedes=(memory.label,), valid_from=later
+    )
+    reported = report(proposer, memory, kind=kind)
+    page = browser(alice).get(f"/review/{reported.pk}/").content.decode()
+    assert f"Approve and retire {memory.label}" in page
+    assert "was replaced by" not in page
+
+    approve(reviewer, reported)
+
+    row = fresh(memory)
+    assert row.status == pooled(memory) == "retired"
+    assert fresh(successor).status == "active"
+
+    reopen(reviewer, reported)
+    row = fresh(memory)
+    assert (row.status, row.valid_to, row.retired_at) == ("disputed", later, None)
+
+
+def test_a_report_about_what_was_replaced_meanwhile_names_the_successor(proposer, reviewer, memory):
+    from apps.core.errors import Conflict
+
+    reported = report(proposer, memory)
+    successor = remember(proposer, reviewer, "Payments go through Umbrella.", supersedes=(memory.label,))
+
+    with pytest.raises(Conflict, match=f"was replaced by {successor.label} meanwhile. There is nothing left to end"):
+        approve(reviewer, reported)
 
 
 # --- reopening ----------------------------------------------------------------------------------------------
