@@ -193,6 +193,14 @@ def _outcome(
     except Conflict as error:
         return Outcome(item.id, "conflict", error.detail)
     except Forbidden as error:
+        if error.code == "not_opened":  # the others were recorded where they were refused
+            policy.record_refusal(
+                principal,
+                error,
+                to=f"{action.value} a candidate in bulk",
+                subject_kind="candidate",
+                subject_id=item.id,
+            )
         return Outcome(item.id, "forbidden", error.detail)
     except (Invalid, NotFound) as error:
         return Outcome(item.id, "invalid", error.detail)

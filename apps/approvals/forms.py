@@ -41,7 +41,7 @@ class QueueFilterForm(PageForm):
     type = Text(label="Type", widget=forms.Select)
     repo = Text(label="Repository")
     domain = Text(label="Domain")
-    origin = Text(label="Origin", help_text="A name, or one of agent, bot, person.")
+    origin = Text(label="Origin", help_text="A name, or one of agent, bot, reviewer, person.")
     age = forms.IntegerField(
         label="Waiting for at least (days)",
         required=False,

@@ -22,6 +22,13 @@ def require_reviewer(principal: Principal, *, to: str, subject_kind: str, subjec
 
 def refuse(principal: Principal, refusal: DomainError, *, to: str, subject_kind: str, subject_id: object) -> NoReturn:
     """Record a refused attempt, then raise it. Called before any transaction is opened, so that the row stays."""
+    record_refusal(principal, refusal, to=to, subject_kind=subject_kind, subject_id=subject_id)
+    raise refusal
+
+
+def record_refusal(
+    principal: Principal, refusal: DomainError, *, to: str, subject_kind: str, subject_id: object
+) -> None:
     audit_record(
         principal,
         f"was refused to {to}",
@@ -29,7 +36,6 @@ def refuse(principal: Principal, refusal: DomainError, *, to: str, subject_kind:
         subject_id=subject_id,
         after={"detail": refusal.detail},
     )
-    raise refusal
 
 
 def second_person(principal: Principal, candidate: Candidate) -> bool:
@@ -52,7 +58,7 @@ def require_opened(principal: Principal, candidate: Candidate, version: int) -> 
     seen = Opened.objects.filter(candidate=candidate, user=principal.user, version=version)
     if not seen.exists():
         raise Forbidden(
-            f"{candidate.type.name} is never approved in bulk unseen: open this candidate first.",
+            f"What is filed under {candidate.type.slug} is never approved in bulk unseen: open this candidate first.",
             code="not_opened",
             extra={"candidate": str(candidate.pk)},
         )

@@ -55,8 +55,8 @@ def parse_json(body: bytes) -> Any:
     try:
         value = json.loads(text, object_pairs_hook=_object, parse_float=_finite, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        raise Malformed(f"The body is not JSON: {error.msg} at {place}.", code="not_json") from None
+        fault, place = error.msg.removesuffix(" at"), f"line {error.lineno}, column {error.colno}"
+        raise Malformed(f"The body is not JSON: {fault} at {place}.", code="not_json") from None
     except RecursionError:
         raise _too_deep() from None
     except ValueError:

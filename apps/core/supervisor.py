@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -231,15 +232,19 @@ class Supervisor:
         answers: Callable[[], bool] | None = None,
         on_ready: Callable[[], None] | None = None,
         parent: int | None = None,
+        terminal: int | None = None,
         timing: Timing,
     ) -> None:
         """``answers`` is asked until it is true, then ``on_ready`` is called once.
 
-        ``parent`` is the process whose end stops the supervisor, too.
+        ``parent`` is the process whose end stops the supervisor, too; ``terminal`` a descriptor of the terminal whose
+        end does.
         """
         self._children, self._database = children, database
         self._answers, self._on_ready = answers, on_ready
         self._parent, self._timing = parent, timing
+        # Only a session's leader is told that its terminal is gone, and that may be somebody who waits for us.
+        self._terminal = terminal
         self._stops = 0
 
     def run(self) -> None:
@@ -261,7 +266,8 @@ class Supervisor:
                 self._stop_children()
 
     def _should_stop(self) -> bool:
-        return self._stops > 0 or (self._parent is not None and os.getppid() != self._parent)
+        orphaned = self._parent is not None and os.getppid() != self._parent
+        return self._stops > 0 or orphaned or (self._terminal is not None and hung_up(self._terminal))
 
     def _stop_children(self) -> None:
         for child in self._children:
@@ -290,6 +296,13 @@ class Supervisor:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+def hung_up(terminal: int) -> bool:
+    """Whether the other end of a terminal is gone. Nothing is read from it."""
+    poll = select.poll()
+    poll.register(terminal, 0)
+    return any(events & (select.POLLHUP | select.POLLERR | select.POLLNVAL) for _, events in poll.poll(0))
 
 
 @contextlib.contextmanager

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import pty
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from apps.core.supervisor import (
     Child,
     Database,
     Program,
+    Supervisor,
     SupervisorError,
     Timing,
     Watchdog,
@@ -130,6 +133,22 @@ def test_a_signal_ends_it_and_its_children_in_good_order(supervise, number):
     assert running.finish() < 2
     assert running.process.returncode == 0
     assert not any(program(pid) for pid in running.everybody())
+
+
+def test_a_terminal_that_is_gone_stops_it_though_nobody_tells_it():
+    """A session's leader alone gets the signal, and make is one where it is all that a terminal runs."""
+    ours, theirs = pty.openpty()
+    supervisor = Supervisor([], terminal=theirs, timing=Timing(poll=0.01))
+    working = threading.Thread(target=supervisor.run)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(signal, "signal", lambda number, handler: signal.SIG_DFL)  # this is not the main thread
+        working.start()
+        working.join(0.2)
+        assert working.is_alive()
+        os.close(ours)
+        working.join(5)
+    assert not working.is_alive()
+    os.close(theirs)
 
 
 @pytest.mark.slow

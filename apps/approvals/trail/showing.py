@@ -11,6 +11,7 @@ from django.urls import reverse
 from apps.accounts.principal import Principal
 from apps.approvals.trail.forms import KINDS
 from apps.approvals.trail.selectors import Entry, beginnings_of_candidates, names_of_subjects
+from apps.candidates.models import CandidateStatus
 from apps.memories.history import FIELDS, NOTHING, Change, Names, change_of, names_in
 from apps.memories.models import Action, SubjectKind
 
@@ -75,6 +76,9 @@ def _shown(entry: Entry, labels: dict[str, str], about: str, names: Names) -> Sh
 
 def _did(verb: str) -> str:
     known = {action.value: action.label.lower() for action in Action}
+    if verb.startswith("was refused to "):
+        # What it was about is named behind it.
+        return verb.removesuffix(" a candidate").removesuffix(" a memory")
     return _PAST.get(verb) or known.get(verb) or verb
 
 
@@ -109,7 +113,18 @@ def _states(entry: Entry) -> tuple[dict[str, Any], dict[str, Any]]:
         shared = (before.keys() & after.keys()) | {"status"}
         before = {name: value for name, value in before.items() if name in shared}
         after = {name: value for name, value in after.items() if name in shared | {"kind", "candidate"}}
+        if "status" in before and "status" not in after:
+            # The verb says what became of it; where it leaves that open, nothing is said of the status.
+            if entry.verb in _BECAME:
+                after["status"] = _BECAME[entry.verb]
+            else:
+                del before["status"]
     return before, after
 
 
+_BECAME: Final = {
+    Action.APPROVE.value: CandidateStatus.APPROVED.value,
+    Action.REJECT.value: CandidateStatus.REJECTED.value,
+    Action.WITHDRAW.value: CandidateStatus.WITHDRAWN.value,
+}
 _ONE_SIDED: Final = frozenset(Action.values)

@@ -81,6 +81,7 @@ class Command(BaseCommand):
                     answers=answers,
                     on_ready=self._ready,
                     parent=parent,
+                    terminal=_terminal() if parent is not None else None,
                     timing=timing,
                 )
                 supervisor.run()
@@ -218,3 +219,13 @@ def is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def _terminal() -> int | None:
+    """Standard input, where that is the terminal that we run in front of; what runs behind one may outlive it."""
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        return None
+    try:
+        return 0 if os.tcgetpgrp(0) == os.getpgrp() else None
+    except OSError:
+        return None
