@@ -95,6 +95,7 @@ INSTALLED_APPS = [
     "apps.memories",
     "apps.retrieval",
     "apps.candidates",
+    "apps.capture",
     "apps.approvals",
     "apps.insights",
     "apps.evals",
