@@ -42,7 +42,7 @@ class Vocabulary:
     exclusions: tuple[tuple[str, str], ...] = ()
 
     def slug_of(self, name: str) -> str | None:
-        """The slug of a type by either spelling, whatever its case and spaces around it; ``None`` for an unknown one."""
+        """The slug of a type by either spelling, whatever its case; ``None`` for an unknown one."""
         wanted = name.strip().casefold()
         return next(
             (known.slug for known in self.types if wanted in (known.name.casefold(), known.slug.casefold())), None
