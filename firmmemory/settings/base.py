@@ -46,6 +46,11 @@ FIRM_MEMORY_PROVIDER = environment.choice("FIRM_MEMORY_PROVIDER", "mem0", among=
 FIRM_MEMORY_EMBEDDER = env.str("FIRM_MEMORY_EMBEDDER", default="local")
 FIRM_MEMORY_EMBEDDER_DIMENSIONS = environment.number("FIRM_MEMORY_EMBEDDER_DIMENSIONS", 0, most=16_000)
 FIRM_MEMORY_EMBEDDER_THREADS = environment.number("FIRM_MEMORY_EMBEDDER_THREADS", 2, most=1_024)
+# How raw material becomes facts. `rules` asks no model; the model of the others is called through LiteLLM.
+FIRM_MEMORY_EXTRACTOR = environment.choice("FIRM_MEMORY_EXTRACTOR", "rules", among=["llm", "provider", "rules", "none"])
+FIRM_MEMORY_LLM_MODEL = environment.text("FIRM_MEMORY_LLM_MODEL")
+# Seconds that one call may take. The worker ends a task after 300, whatever it waits for.
+FIRM_MEMORY_LLM_TIMEOUT = environment.number("FIRM_MEMORY_LLM_TIMEOUT", 60, least=1, most=240)
 FIRM_MEMORY_THROTTLE = environment.switch("FIRM_MEMORY_THROTTLE", default=True)
 # Requests a minute, for each principal; `anonymous` for each address that shows no valid credentials.
 FIRM_MEMORY_RATES = {
