@@ -71,6 +71,36 @@ def principal_for_token(secret: str, via: str, request_id: str = "") -> Principa
             "The owner of this token is no longer an active member of its workspace.", code="token_owner_gone"
         )
     token_touch(token)
+    return _of_token(token, via, request_id)
+
+
+def principal_of_origin(
+    workspace: Workspace, *, token_id: int | None, user_id: int | None, via: str, request_id: str = ""
+) -> Principal:
+    """Whoever handed something over earlier, with the rights of today.
+
+    What was accepted then is worked on even if the token was revoked or the person has left since: nobody can act as
+    them by that, and a reviewer decides about whatever comes of it.
+    """
+    if token_id is not None:
+        return _of_token(_tokens().get(pk=token_id, workspace=workspace), via, request_id)
+    user = User.objects.get(pk=user_id)
+    membership = _with_audiences(memberships_of(user)).filter(workspace=workspace).first()
+    if membership is not None and user.is_active:
+        return _person(user, membership, via, request_id)
+    return Principal(
+        workspace=workspace,
+        user=user,
+        token=None,
+        role=None,
+        audience_ids=frozenset(),
+        via=via,
+        request_id=request_id,
+    )
+
+
+def _of_token(token: ApiToken, via: str, request_id: str) -> Principal:
+    role: str | None = getattr(token, "owner_role", None)
     acts_as_owner = token.kind == TokenKind.REVIEWER and role is not None
     audiences: list[int] = list(getattr(token, "own_audiences", ()))
     if acts_as_owner:
@@ -105,6 +135,11 @@ def _with_audiences(memberships: QuerySet[Membership]) -> QuerySet[Membership]:
 def _token_by_secret(secret: str) -> ApiToken | None:
     if not secret.startswith("fm_") or len(secret) > MAX_SECRET_LENGTH:
         return None
+    return _tokens().filter(digest=token_digest(secret)).first()
+
+
+def _tokens() -> QuerySet[ApiToken]:
+    """With what a principal is made of."""
     return (
         ApiToken.objects.select_related("workspace", "owner")
         .annotate(
@@ -113,8 +148,6 @@ def _token_by_secret(secret: str) -> ApiToken | None:
             owner_audiences=_ids(_AUDIENCES_OF_OWNER),
         )
         .order_by()
-        .filter(digest=token_digest(secret))
-        .first()
     )
 
 

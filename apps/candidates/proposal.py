@@ -46,6 +46,8 @@ class Proposal:
     supersedes: tuple[str, ...] = ()
     valid_from: datetime | None = None
     tier: str = Tier.DURABLE
+    # Why it must wait in quarantine whatever its confidence, as a sentence; said by no client, only by our own code.
+    doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True)

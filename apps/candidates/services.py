@@ -249,7 +249,8 @@ def _join_reason(resolved: Resolved, candidate: Candidate, had: int) -> str:
 
 def _lift(principal: Principal, resolved: Resolved, candidate: Candidate) -> bool:
     """Out of quarantine, when somebody proposes the same with enough confidence: a doubt of one hides nothing."""
-    status, _ = gate(resolved.type, resolved.proposal.confidence, principal.confidence_ceiling)
+    proposal = resolved.proposal
+    status, _ = gate(resolved.type, proposal.confidence, principal.confidence_ceiling, doubt=proposal.doubt)
     if candidate.status != CandidateStatus.QUARANTINED or status != CandidateStatus.PENDING:
         return False
     candidate.status = status
@@ -405,7 +406,7 @@ def _insert(principal: Principal, resolved: Resolved) -> Candidate | None:
 
 def _build(principal: Principal, resolved: Resolved) -> Candidate:
     proposal = resolved.proposal
-    status, why = gate(resolved.type, proposal.confidence, principal.confidence_ceiling)
+    status, why = gate(resolved.type, proposal.confidence, principal.confidence_ceiling, doubt=proposal.doubt)
     return Candidate(
         workspace=principal.workspace,
         content=proposal.content,
@@ -433,8 +434,12 @@ def _build(principal: Principal, resolved: Resolved) -> Candidate:
     )
 
 
-def gate(type_: MemoryType, confidence: float | None, ceiling: float) -> tuple[CandidateStatus, str]:
+def gate(
+    type_: MemoryType, confidence: float | None, ceiling: float, *, doubt: str = ""
+) -> tuple[CandidateStatus, str]:
     """Pending, or quarantined with the reason as a sentence. Absent confidence counts as the ceiling."""
+    if doubt:
+        return CandidateStatus.QUARANTINED, doubt
     counted = effective_confidence(confidence, ceiling)
     if counted >= type_.min_confidence:
         return CandidateStatus.PENDING, ""

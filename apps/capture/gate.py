@@ -1,0 +1,148 @@
+"""From facts to candidates: each goes the way of any other proposal, in the name of whoever handed the material over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import transaction
+
+from apps.accounts.principal import Principal
+from apps.candidates.models import CandidateStatus
+from apps.candidates.proposal import Proposal, ScopeInput
+from apps.candidates.services import Proposed, candidate_propose
+from apps.capture.extractors.base import Extraction, Fact, Refused
+from apps.capture.inbox import source_from_json
+from apps.capture.models import CaptureEvent, EventOutcome
+from apps.capture.quoted import Quoted
+from apps.core.errors import Excluded, Forbidden, Invalid
+from apps.memories.models import MAX_CONTENT, Tier
+from apps.memories.selectors import memories_by_reference
+from apps.sources.services import MAX_QUOTE, SourceInput
+
+_OF_STATUS: Final = {
+    CandidateStatus.PENDING: EventOutcome.QUEUED,
+    CandidateStatus.QUARANTINED: EventOutcome.QUARANTINED,
+}
+NOTHING: Final = "Nothing durable was found in it."
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What became of one fact."""
+
+    content: str
+    outcome: EventOutcome
+    reason: str
+    type: str = ""
+    confidence: float | None = None
+    quote: str = ""
+    candidate: UUID | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "content": self.content,
+            "type": self.type,
+            "confidence": self.confidence,
+            "quote": self.quote,
+            "outcome": self.outcome.value,
+            "reason": self.reason,
+            "candidate": str(self.candidate) if self.candidate else None,
+        }
+
+
+def facts_propose(
+    principal: Principal, event: CaptureEvent, extraction: Extraction, quoted: Quoted
+) -> list[Judged]:
+    """Propose each fact. One that will not do costs none of the others; ``TooMany`` and ``Unavailable`` cost all.
+
+    Runs in the transaction that finishes the event, so that a crash leaves both or neither.
+    """
+    judged = [_refused(refused) for refused in extraction.refused]
+    for fact in extraction.facts:
+        judged.append(_propose(principal, event, fact, quoted))
+    return judged
+
+
+def outcome_of(judged: Sequence[Judged], note: str = "") -> tuple[EventOutcome, str]:
+    """The best of the facts, and a sentence that says how many had which."""
+    if not judged:
+        return EventOutcome.DROPPED_CLASSIFIER, note or NOTHING
+    best = min((one.outcome for one in judged), key=lambda outcome: outcome.rank)
+    counts = {outcome: sum(one.outcome == outcome for one in judged) for outcome in EventOutcome}
+    told = ", ".join(f"{_SAID[outcome]}: {count}" for outcome, count in counts.items() if count)
+    return best, f"{told[0].upper()}{told[1:]}." + (f" {note}" if note else "")
+
+
+_SAID: Final = {
+    EventOutcome.QUEUED: "queued for review",
+    EventOutcome.QUARANTINED: "quarantined",
+    EventOutcome.DUPLICATE: "known already",
+    EventOutcome.EXCLUDED: "excluded",
+    EventOutcome.DROPPED_CLASSIFIER: "not taken",
+    EventOutcome.DROPPED_PREFILTER: "noise",
+}
+
+
+def _refused(refused: Refused) -> Judged:
+    return Judged(refused.content, EventOutcome(refused.outcome), refused.reason)
+
+
+def _propose(principal: Principal, event: CaptureEvent, fact: Fact, quoted: Quoted) -> Judged:
+    told = Judged(
+        content=fact.content,
+        outcome=EventOutcome.DROPPED_CLASSIFIER,
+        reason="",
+        type=fact.type,
+        confidence=fact.confidence,
+        quote=fact.quote,
+    )
+    known = quoted.memory_of(fact)
+    if known is not None:
+        reason = f"It quotes {known}, which is known; what was learned once is not learned again from its own words."
+        return replace(told, outcome=EventOutcome.DUPLICATE, reason=reason)
+    try:
+        with transaction.atomic():
+            proposed = candidate_propose(principal=principal, proposal=_proposal(principal, event, fact))
+    except Excluded as refusal:
+        # The text holds what must not be kept, so it is not kept here either.
+        return Judged("", EventOutcome.EXCLUDED, f"{refusal.detail} {_messages(refusal)}".strip(), type=fact.type)
+    except (Invalid, Forbidden) as refusal:
+        return replace(told, content=told.content[:500], reason=f"{refusal.detail} {_messages(refusal)}".strip())
+    return replace(told, **_became(proposed))
+
+
+def _became(proposed: Proposed) -> dict[str, Any]:
+    candidate = proposed.candidate
+    # Joined to an open candidate, or answered with an earlier decision: nothing new waits for anybody.
+    outcome = _OF_STATUS[CandidateStatus(proposed.status)] if proposed.created else EventOutcome.DUPLICATE
+    return {"outcome": outcome, "reason": proposed.reason or "It waits for a reviewer.", "candidate": candidate.pk}
+
+
+def _proposal(principal: Principal, event: CaptureEvent, fact: Fact) -> Proposal:
+    scope = event.scope
+    content = fact.content.strip()
+    targets = memories_by_reference(principal, list(fact.supersedes)) if fact.supersedes else {}
+    return Proposal(
+        content=content,
+        type=fact.type,
+        scope=ScopeInput(firm=scope["firm"], domains=tuple(scope["domains"]), repos=tuple(scope["repos"])),
+        sources=with_quote(event, fact.quote),
+        confidence=fact.confidence,
+        # What the text names and is not there replaces nothing, and is no reason to lose the fact.
+        supersedes=tuple(reference for reference in fact.supersedes if reference in targets),
+        tier=Tier.DURABLE if len(content) <= MAX_CONTENT[Tier.DURABLE] else Tier.INDEX,
+        doubt=fact.doubt,
+    )
+
+
+def with_quote(event: CaptureEvent, quote: str) -> tuple[SourceInput, ...]:
+    """The event's sources; the first of them carries the passage that supports the fact."""
+    first, *others = (source_from_json(values) for values in event.sources)
+    return (replace(first, quote=quote.strip()[:MAX_QUOTE] or first.quote), *others)
+
+
+def _messages(refusal: Invalid | Forbidden) -> str:
+    return " ".join(dict.fromkeys(error.message for error in refusal.errors))

@@ -1,0 +1,216 @@
+"""Receiving raw material: masked, kept and answered in one short transaction; the work is done by the worker."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+
+from django.db import IntegrityError, transaction
+from django_q.tasks import async_task
+
+from apps.accounts.models import Workspace
+from apps.accounts.principal import Principal
+from apps.candidates.proposal import ScopeInput, require_within_limits
+from apps.capture.models import MAX_EXTERNAL_ID, MAX_PAYLOAD, CaptureEvent
+from apps.core.errors import FieldError, Refusals
+from apps.core.problems import constraint_of
+from apps.core.screening import Finding, find_code, find_personal, find_secrets, mask, masked
+from apps.core.screening.text import check_text, clean_text
+from apps.scopes.scope import Scope
+from apps.scopes.selectors import find_repository
+from apps.scopes.services import check_scope
+from apps.sources.models import Source, SourceKind
+from apps.sources.services import SourceInput, check_sources
+
+DRAIN: Final = "apps.capture.tasks.drain"
+# A name that is made of the content, where the sender has none: the same material twice is then one event.
+OWN_NAME: Final = "sha256:"
+_NOBODYS: Final = 0  # no row has this id
+
+
+@dataclass(frozen=True, slots=True)
+class RawMaterial:
+    """What somebody hands over, as it came."""
+
+    content: str
+    kind: str
+    scope: ScopeInput
+    sources: tuple[SourceInput, ...]
+    external_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """``created`` is false where the same material had been received before."""
+
+    event: CaptureEvent
+    created: bool
+
+
+def event_receive(*, principal: Principal, material: RawMaterial) -> Received:
+    """Keep raw material for the worker. Raises ``Invalid`` naming the fields that will not do."""
+    return events_receive(principal=principal, materials=[material], prefixes=[""])[0]
+
+
+def events_receive(
+    *, principal: Principal, materials: Sequence[RawMaterial], prefixes: Sequence[str] | None = None
+) -> list[Received]:
+    """All of them or none, in their order. ``prefixes`` stand before the names of fields that will not do."""
+    principal.require_write()
+    named = prefixes if prefixes is not None else [f"[{at}]." for at in range(len(materials))]
+    refusals = Refusals()
+    for material, prefix in zip(materials, named, strict=True):
+        refusals.add(check_material(material, prefix=prefix))
+    refusals.raise_all("The material will not do.")
+    kept = [_keep(principal, material) for material in materials]
+    with transaction.atomic():
+        received = [_insert(row) for row in kept]
+        if any(one.created for one in received):
+            async_task(DRAIN)
+    return received
+
+
+def check_material(material: RawMaterial, *, prefix: str = "") -> list[FieldError]:
+    """What is wrong with it. Its content may hold anything that text can: what no column holds is taken out."""
+    errors: list[FieldError] = []
+    if not clean_text(material.content)[0].strip():
+        errors.append(FieldError(f"{prefix}content", "There is no text in it."))
+    elif len(material.content) > MAX_PAYLOAD:
+        errors.append(
+            FieldError(
+                f"{prefix}content", f"Send at most {MAX_PAYLOAD:,} characters; there are {len(material.content):,}."
+            )
+        )
+    if material.kind not in SourceKind.values:
+        errors.append(FieldError(f"{prefix}kind", f"Use one of: {', '.join(SourceKind.values)}."))
+    scope = material.scope
+    errors += check_scope(firm=scope.firm, domains=scope.domains, repos=scope.repos, field=f"{prefix}scope")
+    errors += check_sources(material.sources, field=f"{prefix}sources")
+    errors += check_text(
+        material.external_id,
+        field=f"{prefix}external_id",
+        max_length=MAX_EXTERNAL_ID,
+        min_length=0,
+        multiline=False,
+    )
+    return errors
+
+
+def _keep(principal: Principal, material: RawMaterial) -> CaptureEvent:
+    """A row that holds nothing that must not be stored. Slow for large material, and outside of any transaction."""
+    _require_within_limits(principal, material.scope)
+    payload, notes = storable(material.content)
+    digest = hashlib.sha256(payload.encode()).hexdigest()
+    sources = [_without_secrets(source) for source in material.sources]
+    scope = _masked_scope(material.scope)
+    return CaptureEvent(
+        workspace=principal.workspace,
+        kind=material.kind,
+        external_id=masked(material.external_id.strip()) or own_name(digest, scope, sources),
+        payload=payload,
+        content_hash=digest,
+        size=len(payload),
+        scope=scope,
+        sources=[source_as_json(source) for source in sources],
+        notes=notes,
+        audience_ids=_audiences(principal.workspace, sources),
+        origin_token=principal.token,
+        origin_user=principal.user,
+        origin_name=principal.name,
+    )
+
+
+def storable(content: str) -> tuple[str, list[str]]:
+    """Raw material without what is never kept, and a sentence for each kind of thing that was taken out."""
+    text, notes = clean_text(content)
+    findings = [*find_secrets(text), *find_personal(text)]
+    text = mask(text, findings)
+    notes += _counted(findings)
+    blocks = find_code(text)
+    if blocks:
+        pieces, position = [], 0
+        for block in blocks:
+            pieces += [text[position : block.start], f"[{block.kind} left out]"]
+            position = block.end
+        text = "".join(pieces) + text[position:]
+        kinds = [block.kind for block in blocks]
+        notes += [f"Left out: {kind}, {kinds.count(kind):,} ×." for kind in dict.fromkeys(kinds)]
+    return text, notes
+
+
+def _counted(findings: Sequence[Finding]) -> list[str]:
+    kinds = [finding.kind for finding in findings]
+    return [f"Masked: {kind}, {kinds.count(kind):,} ×." for kind in dict.fromkeys(kinds)]
+
+
+def own_name(digest: str, scope: Mapping[str, Any], sources: Sequence[SourceInput]) -> str:
+    """The same words about something else, or from somewhere else, are other material."""
+    about = repr((digest, sorted(scope.items()), sorted(map(repr, (source.identity for source in sources)))))
+    return f"{OWN_NAME}{hashlib.sha256(about.encode()).hexdigest()}"
+
+
+def _masked_scope(scope: ScopeInput) -> dict[str, Any]:
+    return {
+        "firm": scope.firm,
+        "domains": [masked(name) for name in scope.domains],
+        "repos": [masked(name) for name in scope.repos],
+    }
+
+
+def _without_secrets(source: SourceInput) -> SourceInput:
+    texts = {name: masked(getattr(source, name)) for name in ("reference", "title", "quote")}
+    # An address with a secret in it leads nowhere once that is masked.
+    url = source.url if masked(source.url) == source.url else ""
+    return replace(source, url=url, **texts)
+
+
+def source_as_json(source: SourceInput) -> dict[str, Any]:
+    values = asdict(source)
+    values["occurred_at"] = source.occurred_at.isoformat() if source.occurred_at else None
+    return values
+
+
+def source_from_json(values: Mapping[str, Any]) -> SourceInput:
+    occurred_at = values.get("occurred_at")
+    return SourceInput(**{**values, "occurred_at": datetime.fromisoformat(occurred_at) if occurred_at else None})
+
+
+def _audiences(workspace: Workspace, sources: Sequence[SourceInput]) -> list[int]:
+    """What comes from a restricted source is restricted to the same audience."""
+    identities = {source.identity for source in sources}
+    rows = Source.objects.filter(
+        workspace=workspace, audience__isnull=False, reference__in=[reference for _, reference, _ in identities]
+    )
+    found = rows.values_list("kind", "reference", "commit", "audience_id")
+    return sorted({audience for *identity, audience in found if tuple(identity) in identities})
+
+
+def _require_within_limits(principal: Principal, scope: ScopeInput) -> None:
+    """A token limited to repositories hands over what is about those alone."""
+    if not principal.repository_limit:
+        return
+    found = [find_repository(principal.workspace, name.strip()) for name in scope.repos]
+    require_within_limits(
+        principal,
+        Scope(
+            firm=scope.firm,
+            domain_ids=(_NOBODYS,) if scope.domains else (),
+            repo_ids=tuple(row.pk if row else _NOBODYS for row in found),
+        ),
+    )
+
+
+def _insert(event: CaptureEvent) -> Received:
+    """The unique index decides which of two of the same name is first; the other is answered with that one."""
+    try:
+        with transaction.atomic():
+            event.save(force_insert=True)
+    except IntegrityError as error:
+        if constraint_of(error) != "capture_event_once":
+            raise
+        rows = CaptureEvent.objects.filter(workspace=event.workspace, kind=event.kind, external_id=event.external_id)
+        return Received(rows.get(), created=False)
+    return Received(event, created=True)

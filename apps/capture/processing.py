@@ -1,0 +1,137 @@
+"""One event, from what was received to an outcome with a reason."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError, transaction
+from django.db.models.functions import Now
+
+from apps.accounts.principal import Principal
+from apps.accounts.selectors import principal_of_origin
+from apps.capture.budget import seconds_until_affordable
+from apps.capture.extractors.base import Extraction, ExtractorError
+from apps.capture.extractors.registry import get_extractor
+from apps.capture.gate import Judged, facts_propose, outcome_of
+from apps.capture.leasing import LeaseLost, event_fail, event_postpone, give_up_worn_out, leased
+from apps.capture.models import DROPPED, CaptureEvent, EventOutcome, EventState
+from apps.capture.prefilter import prefilter
+from apps.capture.quoted import Quoted
+from apps.capture.reading import OutOfTime, event_read
+from apps.capture.splitting import readable
+from apps.capture.vocabulary import vocabulary_of
+from apps.core.errors import TooMany, Unavailable
+from apps.core.logs import without_words
+from apps.memories.providers.base import ProviderError
+
+NO_ROOM: Final = timedelta(minutes=5)
+# Only the beginning is looked at for noise: nothing that long is an acknowledgement or a bot's line.
+_LOOKED_AT: Final = 20_000
+_NO_EXTRACTOR: Final = "No extractor is configured (FIRM_MEMORY_EXTRACTOR is none), so nobody looked for facts in it."
+
+logger = logging.getLogger(__name__)
+
+
+def event_process(lease: UUID, event_id: UUID, *, deadline: float) -> None:
+    """Bring a leased event to its end, or note why it must wait. Raises only what makes noting impossible."""
+    try:
+        _process(lease, event_id, deadline)
+    except LeaseLost:
+        logger.info("Capture event %s was taken over by another worker.", event_id)
+    except (DatabaseError, InterfaceError) as error:
+        # Perhaps nothing can be written at all; then the lease runs out and somebody else takes it up.
+        _note_failure(lease, event_id, f"The database refused it: {type(error).__name__}.", error)
+    except Exception as error:
+        _note_failure(lease, event_id, f"It failed unexpectedly: {type(error).__name__}.", error)
+
+
+def _process(lease: UUID, event_id: UUID, deadline: float) -> None:
+    event = CaptureEvent.objects.defer(None).select_related("workspace").get(pk=event_id)
+    if give_up_worn_out(lease, event_id, event.attempts):
+        return
+    drop = prefilter(
+        readable(event.payload[:_LOOKED_AT], event.kind),
+        min_length=settings.FIRM_MEMORY_PREFILTER_LENGTH,
+        extra_signals=settings.FIRM_MEMORY_PREFILTER_SIGNALS,
+    )
+    if drop is not None and event.size <= _LOOKED_AT:
+        event_finish(lease, event_id, [], outcome=EventOutcome.DROPPED_PREFILTER, reason=drop.reason)
+        return
+    try:
+        extraction = _read(lease, event, deadline)
+        with transaction.atomic():
+            judged = facts_propose(_origin(event), event, extraction, _quoted(event))
+            outcome, reason = outcome_of(judged, extraction.note)
+            event_finish(lease, event_id, judged, outcome=outcome, reason=reason)
+    except OutOfTime as more:
+        event_postpone(lease, event_id, reason=f"{more} The rest follows.", wait=timedelta())
+    except TooMany as full:
+        event_postpone(lease, event_id, reason=f"{full.detail} Its facts are kept and proposed then.", wait=NO_ROOM)
+    except ExtractorError as error:
+        event_fail(
+            lease,
+            event_id,
+            error=error.message,
+            permanent=error.permanent,
+            retry_after=error.retry_after or 0.0,
+        )
+    except (Unavailable, ProviderError) as error:
+        event_fail(lease, event_id, error=getattr(error, "detail", "") or getattr(error, "message", ""))
+
+
+def _read(lease: UUID, event: CaptureEvent, deadline: float) -> Extraction:
+    extractor = get_extractor()
+    if extractor is None:
+        return Extraction(note=_NO_EXTRACTOR)
+    wait = seconds_until_affordable()
+    if extractor.name in ("llm", "provider") and wait:
+        raise ExtractorError("The day's tokens (FIRM_MEMORY_LLM_DAILY_TOKENS) are used up.", retry_after=wait)
+    return event_read(lease, event, extractor, vocabulary_of(event.workspace), deadline=deadline)
+
+
+def _origin(event: CaptureEvent) -> Principal:
+    return principal_of_origin(
+        event.workspace,
+        token_id=event.origin_token_id,
+        user_id=event.origin_user_id,
+        via="capture",
+        request_id=str(event.pk),
+    )
+
+
+def _quoted(event: CaptureEvent) -> Quoted:
+    return Quoted.in_material(_origin(event), event.payload)
+
+
+def event_finish(
+    lease: UUID, event_id: UUID, judged: list[Judged], *, outcome: EventOutcome, reason: str
+) -> None:
+    """Write what became of it, in the transaction of its candidates where there is one. Raises ``LeaseLost``."""
+    cleared: dict[str, Any] = {} if outcome in DROPPED else {"payload": ""}
+    held = CaptureEvent.objects.filter(pk=event_id, lease=lease, state=EventState.PROCESSING)
+    finished = held.update(
+        state=EventState.DONE,
+        outcome=outcome,
+        reason=reason,
+        facts=[one.as_json() for one in judged],
+        work={},
+        lease=None,
+        leased_until=None,
+        last_error="",
+        finished_at=Now(),
+        **cleared,
+    )
+    if not finished:
+        raise LeaseLost
+
+
+def _note_failure(lease: UUID, event_id: UUID, sentence: str, error: Exception) -> None:
+    logger.error("Capture event %s failed: %s", event_id, without_words(error))
+    try:
+        event_fail(lease, event_id, error=sentence)
+    except LeaseLost:
+        logger.info("Capture event %s was taken over by another worker.", event_id)

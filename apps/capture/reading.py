@@ -1,0 +1,120 @@
+"""Reading one event, stretch by stretch. What was found so far is kept with it, so that a killed worker costs one
+stretch and no call of a model is made twice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
+from uuid import UUID
+
+from django.db.models import F
+from django.db.models.functions import Now
+
+from apps.capture.extractors.base import Extraction, Extractor, Fact, Material, Refused, Usage, Vocabulary
+from apps.capture.leasing import LeaseLost, extend
+from apps.capture.models import CaptureEvent, EventState
+from apps.capture.splitting import parts_of, readable
+from apps.core.screening.text import normalise_for_fingerprint
+
+# Estimated tokens of what is read between two moments of keeping: a few calls of a model.
+STRETCH: Final = 12_000
+MAX_FACTS: Final = 200
+
+
+class OutOfTime(Exception):
+    """There is more to read than fits into one task; what was read is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """How many stretches were read, and what was found in them."""
+
+    read: int = 0
+    stretches: int = 0
+    facts: tuple[Fact, ...] = ()
+    refused: tuple[Refused, ...] = ()
+    note: str = ""
+
+    @classmethod
+    def of(cls, event: CaptureEvent) -> Work:
+        kept = dict(event.work)
+        if not kept:
+            return cls()
+        facts = tuple(Fact(**{**fact, "supersedes": tuple(fact["supersedes"])}) for fact in kept.pop("facts"))
+        return cls(**{**kept, "facts": facts, "refused": tuple(Refused(**row) for row in kept.pop("refused"))})
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def plus(self, found: Extraction, *, stretches: int) -> Work:
+        return replace(
+            self,
+            read=self.read + 1,
+            stretches=stretches,
+            facts=tuple(_distinct((*self.facts, *found.facts)))[:MAX_FACTS],
+            refused=(*self.refused, *found.refused)[:MAX_FACTS],
+            note=found.note or self.note,
+        )
+
+
+def event_read(
+    lease: UUID, event: CaptureEvent, extractor: Extractor, vocabulary: Vocabulary, *, deadline: float
+) -> Extraction:
+    """Everything that is found in it. Raises ``OutOfTime`` at ``deadline`` (monotonic seconds), and what the extractor
+    raises; either way what was found before is kept."""
+    work = Work.of(event)
+    stretches = [part.text for part in parts_of(readable(event.payload, event.kind), event.kind, budget=STRETCH)]
+    for text in stretches[work.read :]:
+        if work.read and time.monotonic() > deadline:
+            raise OutOfTime(f"{work.read} of {len(stretches)} parts are read.")
+        found = extractor.extract(_material(event, text), vocabulary, heartbeat=_beat(lease))
+        work = work.plus(found, stretches=len(stretches))
+        _keep(lease, event, extractor, work, found.usage)
+    return Extraction(facts=work.facts, refused=work.refused, note=work.note)
+
+
+def _material(event: CaptureEvent, text: str) -> Material:
+    scope = event.scope
+    return Material(text=text, kind=event.kind, repos=tuple(scope["repos"]), domains=tuple(scope["domains"]))
+
+
+def _beat(lease: UUID) -> Callable[[], None]:
+    def beat() -> None:
+        if not extend(lease):
+            raise LeaseLost
+
+    return beat
+
+
+def _keep(lease: UUID, event: CaptureEvent, extractor: Extractor, work: Work, usage: Usage) -> None:
+    held = CaptureEvent.objects.filter(pk=event.pk, lease=lease, state=EventState.PROCESSING)
+    spent: dict[str, Any] = {
+        "calls": F("calls") + usage.calls,
+        "prompt_tokens": F("prompt_tokens") + usage.prompt_tokens,
+        "completion_tokens": F("completion_tokens") + usage.completion_tokens,
+        "used_at": Now(),
+    }
+    kept = held.update(
+        work=work.as_json(),
+        extractor=extractor.name,
+        reason=f"Being read: {work.read} of {work.stretches} parts.",
+        **(spent if usage.calls else {}),
+    )
+    if not kept:
+        raise LeaseLost
+
+
+def _distinct(facts: tuple[Fact, ...]) -> Iterator[Fact]:
+    """What appears in several parts is one fact: the first, with the higher confidence."""
+    known: dict[str, Fact] = {}
+    for fact in facts:
+        key = normalise_for_fingerprint(fact.content)
+        earlier = known.get(key)
+        if earlier is None:
+            known[key] = fact
+        elif (fact.confidence or 0) > (earlier.confidence or 0):
+            known[key] = replace(earlier, confidence=fact.confidence)
+    yield from known.values()
