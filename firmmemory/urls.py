@@ -9,6 +9,7 @@ api = [
     path("", include("apps.accounts.api_urls")),
     path("", include("apps.taxonomy.api_urls")),
     path("", include("apps.candidates.api_urls")),
+    path("", include("apps.capture.api_urls")),
     path("", include("apps.approvals.api_urls")),
     path("", include("apps.retrieval.api_urls")),
 ]

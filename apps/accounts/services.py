@@ -172,6 +172,17 @@ def token_create(
 
 
 @transaction.atomic
+def builtin_bot(workspace: Workspace, name: str) -> ApiToken:
+    """The ownerless bot that stands behind what operators bring in by a command. Nobody knows its secret."""
+    known = ApiToken.objects.filter(workspace=workspace, name=name).first()
+    if known is not None:
+        if known.kind != TokenKind.BOT or known.owner_id is not None:
+            raise Invalid.field(name, f"A token named {name} exists already and is no ownerless bot. Rename it.")
+        return known
+    token, _ = token_create(principal=operator(workspace), name=name, kind=TokenKind.BOT)
+    return token
+
+
 def token_revoke(*, principal: Principal, token: ApiToken) -> ApiToken:
     """End a token now. Revoking it again changes nothing."""
     _require_admin(principal, to="revoke tokens")

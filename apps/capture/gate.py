@@ -1,4 +1,4 @@
-"""From facts to candidates: each goes the way of any other proposal, in the name of whoever handed the material over."""
+"""From facts to candidates: each goes the way of any other proposal, in the name of whoever handed it over."""
 
 from __future__ import annotations
 
@@ -53,9 +53,7 @@ class Judged:
         }
 
 
-def facts_propose(
-    principal: Principal, event: CaptureEvent, extraction: Extraction, quoted: Quoted
-) -> list[Judged]:
+def facts_propose(principal: Principal, event: CaptureEvent, extraction: Extraction, quoted: Quoted) -> list[Judged]:
     """Propose each fact. One that will not do costs none of the others; ``TooMany`` and ``Unavailable`` cost all.
 
     Runs in the transaction that finishes the event, so that a crash leaves both or neither.

@@ -17,7 +17,7 @@ from apps.capture.budget import seconds_until_affordable
 from apps.capture.extractors.base import Extraction, ExtractorError
 from apps.capture.extractors.registry import get_extractor
 from apps.capture.gate import Judged, facts_propose, outcome_of
-from apps.capture.leasing import LeaseLost, event_fail, event_postpone, give_up_worn_out, leased
+from apps.capture.leasing import LeaseLost, event_fail, event_postpone, give_up_worn_out
 from apps.capture.models import DROPPED, CaptureEvent, EventOutcome, EventState
 from apps.capture.prefilter import prefilter
 from apps.capture.quoted import Quoted
@@ -107,9 +107,7 @@ def _quoted(event: CaptureEvent) -> Quoted:
     return Quoted.in_material(_origin(event), event.payload)
 
 
-def event_finish(
-    lease: UUID, event_id: UUID, judged: list[Judged], *, outcome: EventOutcome, reason: str
-) -> None:
+def event_finish(lease: UUID, event_id: UUID, judged: list[Judged], *, outcome: EventOutcome, reason: str) -> None:
     """Write what became of it, in the transaction of its candidates where there is one. Raises ``LeaseLost``."""
     cleared: dict[str, Any] = {} if outcome in DROPPED else {"payload": ""}
     held = CaptureEvent.objects.filter(pk=event_id, lease=lease, state=EventState.PROCESSING)

@@ -53,10 +53,8 @@ class Quoted:
         terms = within(rarest_terms(workspace.pk, content, limit=_TERMS), matches=_MATCHES)
         if not terms:
             return ()
-        rows = Memory.objects.of(workspace).extra(  # noqa: S610 - the words travel as a parameter
-            where=["search_vector @@ %s::tsquery"], params=[any_of(terms)]
-        )
-        return rows.extra(  # noqa: S610
+        rows = Memory.objects.of(workspace).extra(where=["search_vector @@ %s::tsquery"], params=[any_of(terms)])
+        return rows.extra(
             select={"alike": "ts_rank(search_vector, %s::tsquery)"}, select_params=[any_of(terms)], order_by=["-alike"]
         )[:_COMPARED]
 

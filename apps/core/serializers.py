@@ -108,6 +108,27 @@ class Text(_Strict, serializers.CharField):
         return str(data)
 
 
+class Raw(_Strict, serializers.CharField):
+    """Text of any kind: what no column holds is taken out of it later, not refused."""
+
+    json_name, json_types = "text", (str,)
+
+    def __init__(self, *, max_length: int, **options: Any) -> None:
+        self.most = max_length
+        super().__init__(trim_whitespace=False, allow_blank=True, max_length=max_length, **options)
+
+    def run_validation(self, data: Any = empty) -> Any:
+        # DRF's own validators refuse NUL and lone surrogates, and let a blank text pass by.
+        is_empty, data = self.validate_empty_values(data)
+        return data if is_empty else self.to_internal_value(data)
+
+    def to_internal_value(self, data: Any) -> str:
+        self.require_type(data)
+        if len(data) > self.most:
+            _refuse(f"Send at most {self.most:,} characters; there are {len(data):,}.")
+        return str(data)
+
+
 class Whole(_Strict, serializers.IntegerField):
     json_name, json_types = "a whole number", (int,)
 

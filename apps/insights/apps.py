@@ -22,3 +22,4 @@ class InsightsConfig(AppConfig):
         # Reads and reviews go on without a worker; whoever looks shall see that it is not there.
         register_check("worker", readiness.worker, required=False)
         register_check("tasks", readiness.tasks, required=False)
+        register_check("capture", readiness.capture, required=False)

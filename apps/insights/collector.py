@@ -15,6 +15,7 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from apps.capture.selectors import inbox_state, outcome_counts
 from apps.core.errors import DomainError
 from apps.core.logs import without_words
 from apps.core.time_limits import reading_within
@@ -135,6 +136,32 @@ def _drift() -> list[Metric]:
     ]
 
 
+def _capture() -> list[Metric]:
+    state = inbox_state()
+    outcomes = CounterMetricFamily(
+        "firm_memory_capture_outcomes", "Raw material that is done, by what became of it.", labels=["kind", "outcome"]
+    )
+    for kind, outcome, count in outcome_counts():
+        outcomes.add_metric([kind, outcome], count)
+    return [
+        outcomes,
+        _gauge("firm_memory_capture_waiting", "Raw material that waits, for its first try or another.", state.waiting),
+        _gauge(
+            "firm_memory_capture_oldest_seconds",
+            "Since the oldest that is not done was received; 0 when all is.",
+            state.oldest_seconds,
+        ),
+        _gauge(
+            "firm_memory_capture_overdue_seconds",
+            "How long raw material has been due and not taken up; 0 when none is.",
+            state.overdue_seconds,
+        ),
+        _gauge("firm_memory_capture_processing", "Raw material that a worker is at.", state.processing),
+        _gauge("firm_memory_capture_failed", "Raw material that failed and is tried again.", state.failed),
+        _gauge("firm_memory_capture_dead", "Raw material that was given up.", state.dead),
+    ]
+
+
 PARTS: Final[dict[str, Part]] = {
     "queue": _queue,
     "verdicts": _verdicts,
@@ -142,6 +169,7 @@ PARTS: Final[dict[str, Part]] = {
     "worker": _worker,
     "pool": _pool,
     "drift": _drift,
+    "capture": _capture,
 }
 
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from django.conf import settings
 
+from apps.capture.selectors import inbox_state
 from apps.core.errors import Unavailable
 from apps.core.time_limits import reading_within
 from apps.insights.selectors import SILENT_SECONDS, pool_state, tasks_state, worker_state
@@ -69,6 +70,19 @@ def tasks() -> str:
     if waiting.oldest_seconds > OLDEST_TASK_SECONDS:
         raise Unavailable(f"{waiting.count} tasks wait, the oldest for {_ago(waiting.oldest_seconds)}.")
     return f"{waiting.count} tasks wait."
+
+
+@_in_time
+def capture() -> str:
+    state = inbox_state()
+    if state.overdue_seconds > OLDEST_TASK_SECONDS:
+        raise Unavailable(f"Raw material is due and nobody took it up for {_ago(state.overdue_seconds)}.")
+    if state.dead:
+        raise Unavailable(
+            f"{state.dead} pieces of raw material were given up. Look at /captured/, mend the cause, and run "
+            "`manage.py capture retry`."
+        )
+    return f"{state.waiting} pieces of raw material wait."
 
 
 def _ago(seconds: float) -> str:

@@ -49,6 +49,11 @@ FIRM_MEMORY_EMBEDDER_THREADS = environment.number("FIRM_MEMORY_EMBEDDER_THREADS"
 # How raw material becomes facts. `rules` asks no model; the model of the others is called through LiteLLM.
 FIRM_MEMORY_EXTRACTOR = environment.choice("FIRM_MEMORY_EXTRACTOR", "rules", among=["llm", "provider", "rules", "none"])
 FIRM_MEMORY_LLM_MODEL = environment.text("FIRM_MEMORY_LLM_MODEL")
+# Tokens of all models in a day (UTC), after which material waits for the next one. 0: no limit.
+FIRM_MEMORY_LLM_DAILY_TOKENS = environment.number("FIRM_MEMORY_LLM_DAILY_TOKENS", 0, most=10**12)
+# Shorter material than this is noise unless it holds a signal of a decision; teams add their own, with commas between.
+FIRM_MEMORY_PREFILTER_LENGTH = environment.number("FIRM_MEMORY_PREFILTER_LENGTH", 40, most=10_000)
+FIRM_MEMORY_PREFILTER_SIGNALS = environment.listed("FIRM_MEMORY_PREFILTER_SIGNALS")
 # Seconds that one call may take. The worker ends a task after 300, whatever it waits for.
 FIRM_MEMORY_LLM_TIMEOUT = environment.number("FIRM_MEMORY_LLM_TIMEOUT", 60, least=1, most=240)
 FIRM_MEMORY_THROTTLE = environment.switch("FIRM_MEMORY_THROTTLE", default=True)

@@ -13,14 +13,13 @@ from uuid import uuid4
 from django.db import IntegrityError, transaction
 
 from apps.accounts.audit import audit_record
-from apps.accounts.models import ApiToken, Role, TokenKind
+from apps.accounts.models import Role
 from apps.accounts.principal import Principal
-from apps.accounts.services import token_create
+from apps.accounts.services import builtin_bot
 from apps.approvals.importing.records import Edge, Record, Refused
 from apps.approvals.importing.report import Report
 from apps.candidates.models import Candidate, CandidateEvidence, CandidateStatus, Proposer
 from apps.core.clock import now
-from apps.core.errors import Invalid
 from apps.core.problems import constraint_of
 from apps.core.screening.text import normalise_for_fingerprint
 from apps.memories.fingerprints import fingerprint
@@ -58,7 +57,7 @@ class Importer:
         self._dry_run = dry_run
         self._would_be: set[str] = set()
         self._links: dict[str, set[str]] = {}
-        self.origin = None if dry_run else _importer_token(principal)
+        self.origin = None if dry_run else builtin_bot(principal.workspace, IMPORTER)
         accepted, turned_down = find_types(
             self.workspace, ["ARCHITECTURE_DECISION", "REJECTED_APPROACH"], field="type", active_only=True
         )
@@ -318,19 +317,6 @@ class Importer:
                 f"{edge.old} was replaced on {old.valid_to:%Y-%m-%d}, before its own date {old.valid_from:%Y-%m-%d}; "
                 "no date finds it.",
             )
-
-
-def _importer_token(principal: Principal) -> ApiToken:
-    """The built-in bot that proposes imported records. Nobody knows its secret."""
-    known = ApiToken.objects.filter(workspace=principal.workspace, name=IMPORTER).first()
-    if known is not None:
-        if known.kind != TokenKind.BOT or known.owner_id is not None:
-            raise Invalid.field("importer", "A token named importer exists already and is no ownerless bot. Rename it.")
-        return known
-    from apps.accounts.principal import operator
-
-    token, _ = token_create(principal=operator(principal.workspace), name=IMPORTER, kind=TokenKind.BOT)
-    return token
 
 
 def _imported(workspace_id: int, references: Sequence[str]) -> dict[str, object]:
