@@ -84,6 +84,7 @@ def principal_of_origin(
     """
     if token_id is not None:
         return _of_token(_tokens().get(pk=token_id, workspace=workspace), via, request_id)
+    assert user_id is not None  # a constraint holds that one of the two is there  # noqa: S101
     user = User.objects.get(pk=user_id)
     membership = _with_audiences(memberships_of(user)).filter(workspace=workspace).first()
     if membership is not None and user.is_active:

@@ -131,8 +131,8 @@ class IngestView(APIView):
     def post(self, request: Request) -> Response:
         NoQuery.read_query(request)
         principal = principal_of(request)
-        lines = request.data.get("lines") if _has_lines(request) else None
-        if lines is None:
+        lines: list[tuple[int, dict[str, Any]]] = dict(request.data).get("lines", []) if _has_lines(request) else []
+        if not _has_lines(request):
             material = _material(IngestIn.read_body(request))
             received = events_receive(principal=principal, materials=[material], prefixes=[""])[0]
             return Response(_received(received), status=202)

@@ -161,10 +161,14 @@ def _masked_scope(scope: ScopeInput) -> dict[str, Any]:
 
 
 def _without_secrets(source: SourceInput) -> SourceInput:
-    texts = {name: masked(getattr(source, name)) for name in ("reference", "title", "quote")}
-    # An address with a secret in it leads nowhere once that is masked.
-    url = source.url if masked(source.url) == source.url else ""
-    return replace(source, url=url, **texts)
+    return replace(
+        source,
+        reference=masked(source.reference),
+        title=masked(source.title),
+        quote=masked(source.quote),
+        # An address with a secret in it leads nowhere once that is masked.
+        url=source.url if masked(source.url) == source.url else "",
+    )
 
 
 def source_as_json(source: SourceInput) -> dict[str, Any]:

@@ -99,8 +99,8 @@ _LABELS: Final = """
     outcome owner owners policy problem proposal ps question rationale reason reasons refs related reminder resolution
     result results risk risks root rule rules see solution source status subject summary symptom symptoms background
     timeline title tl;dr tldr todo topic trigger update usage warning why workaround entscheidung grund begründung
-    ursache regel beschluss décision raison règle decisión motivo regla razón decisão regra razão causa 決定 理由 結論 原因 背景
-    决定 结论 规则
+    ursache regel beschluss décision raison règle decisión motivo regla razón decisão regra razão causa 決定 理由
+    結論 原因 背景 决定 结论 规则
 """
 LABELS: Final = frozenset(_LABELS.split())
 _MARK: Final = re.compile(
