@@ -30,12 +30,12 @@ _LONGEST_WAIT: Final = timedelta(hours=1)
 
 _LEASE_DUE: Final = """
 UPDATE capture_captureevent SET
-    state = 'processing', lease = %(lease)s, leased_until = now() + %(seconds)s * interval '1 second',
+    state = 'processing', lease = %(lease)s, leased_until = statement_timestamp() + %(seconds)s * interval '1 second',
     attempts = attempts + 1
 WHERE id IN (
     SELECT id FROM capture_captureevent
     WHERE state IN ('received', 'failed', 'processing') AND (attempts = 0) = %(fresh)s
-      AND CASE state WHEN 'processing' THEN leased_until ELSE next_attempt_at END <= now()
+      AND CASE state WHEN 'processing' THEN leased_until ELSE next_attempt_at END <= statement_timestamp()
     ORDER BY next_attempt_at, id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
 )
 RETURNING id
