@@ -151,7 +151,7 @@ def _fact(item: Item) -> tuple[ReadFact | Refused, list[str]]:
     content = content.strip()
     if problem := _problem(value, content):
         return Refused(content[:MAX_CONTENT] or _shown(value), DROPPED, problem), notes
-    confidence = _confidence(value.get("confidence"))
+    confidence = confidence_of(value.get("confidence"))
     doubts = [NO_CONFIDENCE] if confidence is None and value.get("confidence") is not None else []
     doubts += [AFTER_A_BREAK] if item.doubtful else []
     references, ignored = _references(value.get("supersedes"))
@@ -174,7 +174,8 @@ def _problem(value: dict[str, Any], content: str) -> str:
     return ""
 
 
-def _confidence(value: Any) -> float | None:
+def confidence_of(value: Any) -> float | None:
+    """A number from 0 to 1, or ``None``: nothing else is turned into one."""
     if isinstance(value, str):
         try:
             value = float(value[:20])

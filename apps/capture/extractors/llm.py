@@ -1,0 +1,190 @@
+"""Facts by a language model with our own prompt: one call for each part of the material.
+
+What the model says is checked as far as it can be: its types are of the vocabulary, its quotes stand in the material,
+and what it wants to supersede is named there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from apps.capture.extractors.base import (
+    Extraction,
+    Fact,
+    Heartbeat,
+    Material,
+    Refused,
+    Usage,
+    Vocabulary,
+    no_heartbeat,
+)
+from apps.capture.extractors.chat import Answer, ChatModel, check_configuration, configured_model
+from apps.capture.extractors.prompts import EXAMPLE_CONTENT, Messages, extraction_messages, typing_messages
+from apps.capture.extractors.quotes import NONE_GIVEN, NOT_THERE, Passages
+from apps.capture.extractors.replies import (
+    DROPPED,
+    ReadFact,
+    UnreadableReply,
+    keep_one,
+    read_facts,
+    read_items,
+)
+from apps.capture.splitting import Part, estimated_tokens, parts_of
+from apps.core.screening import masked, normalise_for_fingerprint, quotable
+
+__all__ = ["PART_TOKENS", "LlmExtractor", "check_configuration"]
+
+PART_TOKENS: Final = 6_000
+EXCLUDED: Final = "excluded"
+NOTHING: Final = "The model found nothing durable in it."
+_EXAMPLE: Final = normalise_for_fingerprint(EXAMPLE_CONTENT)
+_NO_TYPE: Final = "none"
+_EXCERPT = 200
+
+
+class LlmExtractor:
+    name = "llm"
+
+    def extract(self, material: Material, vocabulary: Vocabulary, *, heartbeat: Heartbeat = no_heartbeat) -> Extraction:
+        """Raises ``ExtractorError`` where the model cannot be used, and where none of its replies can be read."""
+        found = Findings(configured_model(), vocabulary, heartbeat)
+        parts = parts_of(material.text, material.kind, budget=PART_TOKENS)
+        for part in parts:
+            found.read(part, material.kind)
+        return found.extraction(parts)
+
+
+class Findings:
+    """What was found so far in the parts of one material."""
+
+    def __init__(self, model: ChatModel, vocabulary: Vocabulary, heartbeat: Heartbeat) -> None:
+        self._model = model
+        self._vocabulary = vocabulary
+        self._heartbeat = heartbeat
+        self._facts: dict[str, Fact] = {}
+        self._refused: list[Refused] = []
+        self._notes: list[str] = []
+        self._unreadable: list[UnreadableReply] = []
+        self._usage = Usage()
+
+    def read(self, part: Part, kind: str) -> None:
+        """One call. A reply that cannot be read is held against the part, as long as another part's can."""
+        answer = self._ask(extraction_messages(part, kind, self._vocabulary))
+        try:
+            reply = read_facts(answer.text)
+        except UnreadableReply as error:
+            self._unreadable.append(error)
+            self._refused.append(Refused(part.text[:_EXCERPT], DROPPED, f"{error.message} It was about this part."))
+            return
+        self._refused += reply.refused
+        self._notes += reply.notes
+        if answer.cut and not any("cut off" in note for note in reply.notes):
+            self._notes.append("The model's reply was cut off.")
+        passages = Passages(part.text)
+        for fact in reply.facts:
+            self._take(fact, passages)
+
+    def extraction(self, parts: Sequence[Part]) -> Extraction:
+        """Everything that was found, once the facts of an unknown type were asked about again."""
+        if self._unreadable and len(self._unreadable) == len(parts):
+            raise self._unreadable[-1]
+        unknown = [fact for fact in self._facts.values() if self._vocabulary.slug_of(fact.type) is None]
+        if unknown:
+            self._type_again(unknown)
+        notes = self._notes if self._facts or self._refused else [*self._notes, NOTHING]
+        return Extraction(
+            facts=tuple(
+                replace(fact, type=self._vocabulary.slug_of(fact.type) or fact.type) for fact in self._facts.values()
+            ),
+            refused=tuple(replace(refused, content=masked(refused.content)) for refused in self._refused),
+            usage=self._usage,
+            note=" ".join(dict.fromkeys(notes)),
+        )
+
+    def _ask(self, messages: Messages) -> Answer:
+        self._heartbeat()
+        answer = self._model.ask(messages)
+        self._usage += answer.usage
+        return answer
+
+    def _take(self, read: ReadFact, passages: Passages) -> None:
+        if normalise_for_fingerprint(read.content) == _EXAMPLE:
+            self._refused.append(Refused(read.content, DROPPED, "It repeats the example that the model was shown."))
+            return
+        quote = passages.find(read.quote)
+        doubt = "" if quote else NOT_THERE if read.quote else NONE_GIVEN
+        named = tuple(reference for reference in read.supersedes if passages.holds(reference))
+        if len(named) < len(read.supersedes):
+            self._notes.append("Left out what a fact wants to supersede, where the material does not name it.")
+        fact = Fact(
+            content=read.content,
+            type=read.type,
+            confidence=read.confidence,
+            quote=quote,
+            supersedes=named,
+            doubt=" ".join(filter(None, (read.doubt, doubt))),
+        )
+        keep_one(self._facts, fact)
+
+    def _type_again(self, unknown: list[Fact]) -> None:
+        """One more call for all of them, with the list of types. What it does not settle is refused."""
+        asked = within(unknown, PART_TOKENS)
+        named = self._types_of([fact.content for fact in asked]) if asked else {}
+        for number, fact in enumerate(unknown, start=1):
+            key = normalise_for_fingerprint(fact.content)
+            verdict = settle_type(named.get(number, ""), self._vocabulary)
+            if isinstance(verdict, str):
+                self._facts[key] = replace(fact, type=verdict)
+                continue
+            del self._facts[key]
+            reason = f"Its type {quotable(fact.type)!r} is not in use. Asked again: {verdict[1]}"
+            self._refused.append(Refused(fact.content, verdict[0], reason))
+
+    def _types_of(self, contents: Sequence[str]) -> dict[int, str]:
+        answer = self._ask(typing_messages(contents, self._vocabulary))
+        try:
+            return {number: name for number, (name, _) in read_types(answer.text).items()}
+        except UnreadableReply as error:
+            self._notes.append(error.message)
+            return {}
+
+
+def within(facts: list[Fact], tokens: int) -> list[Fact]:
+    """As many of the first as fit into one call."""
+    left = tokens
+    kept: list[Fact] = []
+    for fact in facts:
+        left -= estimated_tokens(fact.content) + 20
+        if left < 0:
+            break
+        kept.append(fact)
+    return kept
+
+
+def read_types(text: str) -> dict[int, tuple[str, object]]:
+    """Type and confidence by number, as the model wrote them. Raises ``UnreadableReply``."""
+    found: dict[int, tuple[str, object]] = {}
+    for item in read_items(text, key="facts", mark="number").items:
+        value = item.value if isinstance(item.value, dict) else {}
+        number, name = value.get("number"), value.get("type")
+        if isinstance(number, str) and number.strip().isdecimal() and len(number) < 6:
+            number = float(number)
+        if isinstance(number, float) and number.is_integer() and isinstance(name, str):
+            found.setdefault(int(number), (name, value.get("confidence")))
+    return found
+
+
+def settle_type(name: str, vocabulary: Vocabulary) -> str | tuple[str, str]:
+    """The slug of a type; or the outcome and the sentence with which a fact is refused."""
+    slug = vocabulary.slug_of(name)
+    if slug is not None:
+        return slug
+    wanted = name.strip().casefold()
+    for exclusion, description in vocabulary.exclusions:
+        if wanted == exclusion.casefold():
+            return EXCLUDED, f"The model counts it as {exclusion}: {description}"
+    if wanted in ("", _NO_TYPE):
+        return DROPPED, "The model found no type for it."
+    return DROPPED, f"The model named the type {quotable(name)!r}, which is not in use."
