@@ -77,6 +77,7 @@ def all_parts() -> dict[str, Part]:
         deciding,
         growth,
         importing,
+        ingest,
         pages,
         pool,
         rest,
@@ -99,5 +100,6 @@ def all_parts() -> dict[str, Part]:
         "import": Part("Import", importing.run),
         "approve": Part("An approval", deciding.approve),
         "propose": Part("Proposals", deciding.propose),
+        "ingest": Part("Raw material", ingest.run),
         "start": Part("Start and memory", start.run, usual=False),
     }
