@@ -49,6 +49,11 @@ FIRM_MEMORY_EMBEDDER_THREADS = environment.number("FIRM_MEMORY_EMBEDDER_THREADS"
 # How raw material becomes facts. `rules` asks no model; the model of the others is called through LiteLLM.
 FIRM_MEMORY_EXTRACTOR = environment.choice("FIRM_MEMORY_EXTRACTOR", "rules", among=["llm", "provider", "rules", "none"])
 FIRM_MEMORY_LLM_MODEL = environment.text("FIRM_MEMORY_LLM_MODEL")
+if FIRM_MEMORY_EXTRACTOR in ("llm", "provider") and not FIRM_MEMORY_LLM_MODEL:
+    environment.problem(
+        f"FIRM_MEMORY_EXTRACTOR is {FIRM_MEMORY_EXTRACTOR}, which asks a language model, and FIRM_MEMORY_LLM_MODEL "
+        "names none. Name one as LiteLLM does, such as openai/gpt-4o-mini, or set FIRM_MEMORY_EXTRACTOR to rules."
+    )
 # Tokens of all models in a day (UTC), after which material waits for the next one. 0: no limit.
 FIRM_MEMORY_LLM_DAILY_TOKENS = environment.number("FIRM_MEMORY_LLM_DAILY_TOKENS", 0, most=10**12)
 # Shorter material than this is noise unless it holds a signal of a decision; teams add their own, with commas between.
