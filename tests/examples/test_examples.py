@@ -1,0 +1,234 @@
+"""The examples as their forges run them: the script of the job, against a forge and a Firm Memory on local ports."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from apps.capture.extractors.registry import override
+from apps.capture.models import CaptureEvent
+from apps.capture.tasks import drain
+from tests.capture.doubles import Canned, a_fact
+from tests.examples.forge import Forge, serving
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+SHA = "4f2a9c1d0e"
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    (tmp_path / "ci").mkdir()
+    shutil.copy(EXAMPLES / "discussion.py", tmp_path / "ci")
+    return tmp_path
+
+
+def run(script: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A line of a job's script, with nothing in its environment but what the forge and the job's settings put there."""
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    return subprocess.run(
+        ["sh", "-euc", script],
+        cwd=folder,
+        env={"PATH": path, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def gitlab_script() -> str:
+    job = yaml.safe_load((EXAMPLES / "gitlab-ci.yml").read_text())["hand-over-discussion"]
+    assert job["allow_failure"] is True
+    return "\n".join(job["script"])
+
+
+def github_script() -> tuple[str, dict[str, str]]:
+    workflow = yaml.safe_load((EXAMPLES / "github-workflow.yml").read_text())
+    (step,) = [step for step in workflow["jobs"]["hand-over"]["steps"] if "run" in step]
+    return step["run"], step["env"]
+
+
+def on_gitlab(project: str = "7") -> Forge:
+    api = f"/api/v4/projects/{project}"
+    request = {
+        "iid": 128,
+        "state": "merged",
+        "title": "Retry with jitter",
+        "description": "Adds jitter to all retries.",
+        "web_url": "https://git.example.com/acme/pay/-/merge_requests/128",
+        "merged_at": "2026-03-01T09:30:00.000Z",
+        "author": {"username": "anna"},
+    }
+    notes = [
+        {"system": False, "author": {"username": "ben"}, "body": "Without jitter the gateway went down."},
+        {"system": False, "author": {"username": "anna"}, "body": "Then everywhere, never without."},
+        {"system": True, "author": {"username": "bot"}, "body": "changed the milestone"},
+    ]
+    return Forge(
+        {
+            f"{api}/repository/commits/{SHA}/merge_requests": [{"iid": 4, "state": "closed"}, request],
+            f"{api}/merge_requests/128/discussions": [
+                {"notes": notes},
+                *({"notes": [{"author": {"username": "cleo"}, "body": f"Remark {at}."}]} for at in range(4)),
+            ],
+        }
+    )
+
+
+def of_gitlab(forge: Forge, live_server: Any, secret: str, **more: str) -> dict[str, str]:
+    return {
+        "CI_API_V4_URL": f"{forge.url}/api/v4",
+        "CI_PROJECT_ID": "7",
+        "CI_PROJECT_PATH": "acme/pay",
+        "CI_COMMIT_SHA": SHA,
+        "GITLAB_READ_TOKEN": "glpat-reads",
+        "FIRM_MEMORY_URL": live_server.url,
+        "FIRM_MEMORY_TOKEN": secret,
+        **more,
+    }
+
+
+def payload() -> str:
+    text: str = CaptureEvent.objects.values_list("payload", flat=True).get()
+    return text
+
+
+def test_a_merged_request_of_gitlab_is_handed_over_once(live_server, botty, checkout):
+    with serving(on_gitlab()) as forge:
+        first = run(gitlab_script(), checkout, **of_gitlab(forge, live_server, botty.secret))
+        again = run(gitlab_script(), checkout, **of_gitlab(forge, live_server, botty.secret))
+    assert first.returncode == 0, first.stderr
+    assert first.stdout.startswith(f"Handed over as acme/pay!128@{SHA}: event ")
+    assert "handed over before" in again.stdout
+    event = CaptureEvent.objects.get()
+    assert (event.kind, event.external_id, event.scope["repos"]) == (
+        "merge_request",
+        f"acme/pay!128@{SHA}",
+        ["acme/pay"],
+    )
+    source = event.sources[0]
+    assert (source["reference"], source["title"], source["commit"]) == ("acme/pay!128", "Retry with jitter", SHA)
+    assert payload().startswith("# Retry with jitter\n\nanna: Adds jitter to all retries.\n\nben: Without jitter")
+    assert "changed the milestone" not in payload()
+    assert "Remark 3." in payload()  # on the third page
+    assert {headers["private-token"] for _, headers in forge.asked} == {"glpat-reads"}
+
+
+def test_a_commit_without_a_merge_request_hands_nothing_over(live_server, botty, checkout):
+    with serving(Forge({f"/api/v4/projects/7/repository/commits/{SHA}/merge_requests": []})) as forge:
+        ended = run(gitlab_script(), checkout, **of_gitlab(forge, live_server, botty.secret))
+    assert (ended.returncode, ended.stdout.strip()) == (
+        0,
+        "No merged change belongs to this run. Nothing was handed over.",
+    )
+    assert not CaptureEvent.objects.exists()
+
+
+def test_a_forge_that_is_busy_is_asked_again(live_server, botty, checkout):
+    forge = on_gitlab()
+    forge.failures = [429, 503]
+    with serving(forge):
+        ended = run(gitlab_script(), checkout, **of_gitlab(forge, live_server, botty.secret))
+    assert ended.returncode == 0, ended.stderr
+    assert CaptureEvent.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"FIRM_MEMORY_TOKEN": "fm_bot_nobody-knows"}, "401"),
+        ({"GITLAB_READ_TOKEN": ""}, "GITLAB_READ_TOKEN is not set."),
+        ({"CI_PROJECT_ID": "8"}, "404"),
+        ({"FIRM_MEMORY_URL": "ftp://memory"}, "is no web address"),
+    ],
+)
+def test_what_goes_wrong_is_said_and_fails_the_job_alone(live_server, botty, checkout, change, said):
+    with serving(on_gitlab()) as forge:
+        ended = run(gitlab_script(), checkout, **of_gitlab(forge, live_server, botty.secret) | change)
+    assert ended.returncode == 1
+    assert said in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert botty.secret not in ended.stderr + ended.stdout
+
+
+def on_github() -> Forge:
+    api = "/repos/acme/pay"
+    by = {"user": {"login": "ben"}}
+    return Forge(
+        {
+            f"{api}/issues/12/comments": [{"id": 1, "body": "Why not a queue?", **by}],
+            f"{api}/pulls/12/reviews": [{"id": 2, "body": "", **by}, {"id": 3, "body": "Fine with jitter.", **by}],
+            f"{api}/pulls/12/comments": [
+                {"id": 4, "body": "Is this the cap?", **by},
+                {"id": 5, "body": "Another thread.", **by},
+                {"id": 6, "in_reply_to_id": 4, "body": "Yes, a minute.", "user": None},
+            ],
+        },
+        links=True,
+    )
+
+
+@pytest.mark.parametrize("merged", [True, False])
+def test_a_pull_request_of_github_is_handed_over_when_it_was_merged(live_server, botty, checkout, merged):
+    pull = {
+        "number": 12,
+        "merged": merged,
+        "title": "Retry with jitter",
+        "body": "Adds jitter.",
+        "html_url": "https://github.example.com/acme/pay/pull/12",
+        "merged_at": "2026-03-01T09:30:00Z",
+        "merge_commit_sha": SHA,
+        "user": {"login": "anna"},
+    }
+    (checkout / "event.json").write_text(json.dumps({"action": "closed", "pull_request": pull}))
+    script, given = github_script()
+    with serving(on_github()) as forge:
+        known = {"FIRM_MEMORY_URL": live_server.url, "FIRM_MEMORY_TOKEN": botty.secret, "GITHUB_TOKEN": "ghs-reads"}
+        assert given.keys() == known.keys()
+        ended = run(
+            script,
+            checkout,
+            GITHUB_API_URL=forge.url,
+            GITHUB_REPOSITORY="acme/pay",
+            GITHUB_EVENT_PATH=str(checkout / "event.json"),
+            **known,
+        )
+    assert ended.returncode == 0, ended.stderr
+    if not merged:
+        assert not CaptureEvent.objects.exists()
+        return
+    assert CaptureEvent.objects.get().external_id == f"acme/pay#12@{SHA}"
+    assert "ben: Is this the cap?\nghost: Yes, a minute." in payload()
+    assert "ben: Another thread." in payload()  # on the second page
+    assert "ben: Fine with jitter." in payload()
+
+
+def test_one_comment_end_to_end(live_server, botty, pool, tmp_path):
+    """The worker of this test reads it while the script waits."""
+    comment = "We never retry without jitter, because that took the partner's gateway down twice."
+    command = [
+        sys.executable,
+        str(EXAMPLES / "review_comment.py"),
+        *("--repo", "acme/pay", "--reference", "acme/pay!128", comment),
+    ]
+    environment = os.environ | {"FIRM_MEMORY_URL": live_server.url, "FIRM_MEMORY_TOKEN": botty.secret}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as waiting:
+        assert waiting.stdout is not None
+        assert waiting.stdout.readline().startswith("Handed over as event ")
+        with override(Canned([a_fact("Nothing is retried without jitter.", quote=comment)])):
+            assert drain() == "1 events."
+        said = waiting.stdout.read()
+        assert waiting.wait(30) == 0
+    assert "queued: Queued for review: 1." in said
+    assert "pending, tooling_setup: Nothing is retried without jitter." in said
+    assert f"{live_server.url}/review/" in said
