@@ -13,6 +13,7 @@ from typing import Final
 
 from apps.capture.extractors.base import Vocabulary
 from apps.capture.splitting import Part
+from apps.core.screening import folding
 
 Messages = list[dict[str, str]]
 
@@ -114,6 +115,7 @@ _TEMPLATE: Final = re.compile(
     r"|<(?=</?SYS>)|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])",
     re.IGNORECASE,
 )
+_TAGS: Final = re.compile(f"[{folding.TAGS}]+")
 
 
 def new_nonce(texts: Iterable[str]) -> str:
@@ -131,5 +133,9 @@ def fenced(text: str, nonce: str) -> str:
 
 
 def defused(text: str) -> str:
-    """``text`` with a space inside everything that looks like a marker of ours or of a model's template."""
+    """``text`` with a space inside everything that looks like a marker of ours or of a model's template.
+
+    Tag characters go: models read them, and no person who looks at the material sees them.
+    """
+    text = _TAGS.sub("", text)
     return _TEMPLATE.sub(lambda found: f" {found[0]} ", _MARKER.sub(lambda found: " ".join(found[0]), text))

@@ -25,6 +25,7 @@ _STRAIGHT: Final = str.maketrans(
 )
 # In bytes: less of it, such as a single word, supports nothing.
 _SHORTEST: Final = 8
+_LONGEST: Final = 2_000  # of a quote, only so much is looked for
 _EDGES: Final = " \"'.,;:!?…-"
 _ELLIPSIS: Final = re.compile(r"\s*(?:\[\s*(?:\.\.\.|…)\s*\]|\(\s*(?:\.\.\.|…)\s*\)|\.\.\.|…)\s*")
 _PASSAGE: Final = re.compile(r"[^\n]+")
@@ -49,7 +50,9 @@ class Passages:
 
         Where the quote leaves something out (``…``), each piece must follow the one before, and the longest is given.
         """
-        pieces = [piece for piece in (_folded(piece)[0].strip(_EDGES) for piece in _ELLIPSIS.split(quote)) if piece]
+        pieces = [
+            piece for piece in (_folded(piece)[0].strip(_EDGES) for piece in _ELLIPSIS.split(quote[:_LONGEST])) if piece
+        ]
         if len("".join(pieces).encode()) < min(_SHORTEST, len(self._folded)):
             return ""
         found: list[str] = []

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apps.capture.extractors import prompts
@@ -85,6 +85,7 @@ def test_no_material_gets_out_of_its_fence(text):
     assert text.replace(" ", "") == defused(text).replace(" ", ""), "nothing is lost but its effect"
 
 
+@settings(deadline=None)
 @given(st.text(alphabet=list("<>BEGINDend |/s[]INST_{}\nabcdef0123456789\ud83d"), max_size=200))
 def test_no_text_at_all_gets_out_of_its_fence(text):
     before, fence, behind = fence_of(a_part(text))
