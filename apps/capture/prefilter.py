@@ -45,7 +45,7 @@ def prefilter(text: str, *, min_length: int = MIN_LENGTH, extra_signals: Collect
     words = _WORDLESS.sub(" ", _without_code(said)).strip()
     if not words:
         return _without_words(text, prose, said)
-    if len(words) <= _ACKNOWLEDGEMENT_LIMIT and _acknowledges(words):
+    if acknowledges(words):
         return Drop(ACKNOWLEDGEMENT, "The whole message only acknowledges another one.")
     shown = " ".join(said.split())
     length = _length(shown, min_length)
@@ -71,17 +71,16 @@ def _without_words(text: str, prose: str, said: str) -> Drop:
 # --- What the author says ----------------------------------------------------------------------------------
 
 _QUOTE: Final = re.compile(r"^[ \t]{0,3}(?:>|&gt;)(?![ \t]?[\d=])[^\n]*", re.MULTILINE)
+# A note set off by its own author, as Markdown writes it: no quote of anybody else.
+_CALLOUT: Final = re.compile(r"^[ \t]{0,3}> ?(?:\[![A-Za-z]|\*\*|⚠|ℹ|💡)", re.MULTILINE)
 _INLINE_CODE: Final = re.compile(r"`[^`\n]+`")
 _MENTION: Final = re.compile(
-    r"<[@!#][^<>\s|]{1,40}(?:\|[^<>\n]{0,80})?>|(?<![\w.+/-])@[\w](?:[\w./-]{0,60}\w)?"
-    r"|(?<!\w)~[a-z0-9][\w-]{0,40}"
+    r"<[@!#][^<>\s|]{1,40}(?:\|[^<>\n]{0,80})?>|(?<![\w.+/-])@[\w](?:[\w./-]{0,60}\w)?|(?<!\w)~[a-z0-9][\w-]{0,40}"
 )
 _IMAGE: Final = re.compile(r"(?:\[[ \t]?)?!\[[^\[\]\n]{0,200}\]\([^()\n]{0,1000}\)(?:[ \t]?\]\([^()\n]{0,1000}\))?")
 _LINK: Final = re.compile(
-    r"<(?:https?|ftp|mailto):[^<>|\s]*(?:\|[^<>\n]{0,200})?>"
-    r"|(?:https?|ftp)://[^\s<>|)\]]+|(?<![\w.])www\.[^\s<>|)\]]+"
-    r"|(?<![\w&])[#!]\d{1,9}\b|\b[A-Z][A-Z0-9]{1,9}-\d{1,7}\b"
-    r"|\b(?=[0-9a-f]{0,39}\d)[0-9a-f]{7,40}\b"
+    r"<(?:https?|ftp|mailto):[^<>|\s]*(?:\|[^<>\n]{0,200})?>|(?:https?|ftp)://[^\s<>|)\]]+|(?<![\w.])www\.[^\s<>"
+    r"|)\]]+|(?<![\w&])[#!]\d{1,9}\b|\b[A-Z][A-Z0-9]{1,9}-\d{1,7}\b|\b(?=[0-9a-f]{0,39}\d)[0-9a-f]{7,40}\b"
 )
 _EMOJI_CODE: Final = re.compile(r":[a-z0-9_+-]{1,40}:")
 _WORDLESS: Final = re.compile(r"[\W_]+")
@@ -95,7 +94,7 @@ def _prose(text: str) -> str:
         text = _outside(text, "~~~")
     if "<!--" in text:
         text = _without_comments(text)
-    if ">" in text or "&gt;" in text:
+    if (">" in text or "&gt;" in text) and not _CALLOUT.search(text):
         text = _QUOTE.sub(" ", text)
     if "![" in text:
         text = _IMAGE.sub(" ", text)
@@ -219,9 +218,11 @@ _LONGEST: Final = max(map(len, _ACKNOWLEDGING))
 _FILLERS: Final = frozenset({("it",), ("this",), ("and",), ("so",), ("for", "you"), ("to", "you"), ("here",), ("now",)})
 
 
-def _acknowledges(words: str) -> bool:
-    """Whether all of ``words`` is a row of acknowledgements."""
-    tokens = _words(words)
+def acknowledges(text: str) -> bool:
+    """Whether all of ``text`` is a row of acknowledgements."""
+    if len(text) > _ACKNOWLEDGEMENT_LIMIT:
+        return False
+    tokens = _words(text)
     reached = {0}
     for end in range(1, len(tokens) + 1):
         starts = (start for start in range(max(0, end - _LONGEST), end) if start in reached)
@@ -252,8 +253,7 @@ _OPENINGS: Final = {
         r"superseded by [#!]\d+\W{0,3}$",
         r"dependabot (?:will resolve|tried to|can't resolve|couldn't|is rebasing|has stopped)",
         r"renovate (?:will (?:not )?(?:automatically|open|create|rebase)|ignore notification)",
-        r"looks like \[?[\w@./-]{1,100}\]?(?:\([^()\s]{0,300}\))? (?:is|are) (?:up-to-date|no longer"
-        r"|updatable)",
+        r"looks like \[?[\w@./-]{1,100}\]?(?:\([^()\s]{0,300}\))? (?:is|are) (?:up-to-date|no longer|updatable)",
         r"edited/blocked notification",
         r"branch automerge failure",
         r"(?:chore|build|fix)\(deps(?:-dev)?\): (?:bump|update)\b[^\n]{0,120}",
@@ -282,10 +282,9 @@ _OPENINGS: Final = {
         r"preview environment (?:is|ready)",
     ),
     "stale notice": (
-        r"this (?:issue|pull request|merge request|pr|mr|thread|conversation|discussion) (?:has been|was|will"
-        r" be|is) (?:automatically )?(?:marked as stale|automatically closed|automatically locked|locked"
-        r" automatically|closed automatically|stale because|closed due to inactivity|being automatically"
-        r" closed)",
+        r"this (?:issue|pull request|merge request|pr|mr|thread|conversation|discussion) (?:has been|was|will be"
+        r"|is) (?:automatically )?(?:marked as stale|automatically closed|automatically locked|locked automatically"
+        r"|closed automatically|stale because|closed due to inactivity|being automatically closed)",
         r"this (?:issue|pull request) is stale because",
         r"closing (?:this )?(?:issue|pr)? ?(?:due to|because of) inactivity",
     ),
@@ -317,8 +316,8 @@ _NOTICES: Final = {
     "system note": (
         r"added \d+ (?:new )?commits?\b",
         r"(?:changed|updated) the (?:description|title)\W{0,3}$",
-        r"(?:changed|set|removed) (?:the )?(?:milestone|title|target branch|due date|assignee|weight|time estimate)"
-        r" (?:to|from)\b",
+        r"(?:changed|set|removed) (?:the )?(?:milestone|title|target branch|due date|assignee|weight"
+        r"|time estimate) (?:to|from)\b",
         r"mentioned in (?:commit|issue|merge request|epic)\b",
         r"(?:assigned|unassigned|reassigned)(?: (?:to|from) @[\w.-]{1,60})?\W{0,3}$",
         r"(?:requested|dismissed|removed) (?:a )?review (?:request )?(?:from|for) @[\w.-]{1,60}",
@@ -338,17 +337,15 @@ _NOTICES: Final = {
     "size label": (r"this (?:pr|mr|pull request|merge request) is size \w{1,4}\b",),
     "reminder": (r"reminder:? [^\n]{1,120} (?:starts|begins|is due|is starting) (?:in \d|at \d|now\W{0,3}$)",),
     "pipeline status": (
-        r"(?:the |your )?(?:ci|cd|ci/cd|pipeline|build|job|workflow|run|checks?|tests|test suite"
-        r"|deployment|deploy|release"
-        r"|stage|build-and-test|all checks)\b[^\n]{0,80}?\b(?:(?:passed|failed|succeeded|successful|completed|canceled"
-        r"|cancelled|skipped)\b|(?:is|are|was|has|has been) (?:finished|started|queued|running|green|red|fixed"
-        r"|back to normal)\b)",
+        r"(?:the |your )?(?:ci|cd|ci/cd|pipeline|build|job|workflow|run|checks?|tests|test suite|deployment|deploy"
+        r"|release|stage|build-and-test|all checks)\b[^\n]{0,80}?\b(?:(?:passed|failed|succeeded|successful"
+        r"|completed|canceled|cancelled|skipped)\b|(?:is|are|was|has|has been) (?:finished|started|queued|running"
+        r"|green|red|fixed|back to normal)\b)",
     ),
 }
 # What machines put beside a status.
 _MACHINE: Final = (
-    r"#\d|\b[0-9a-f]{7,40}\b|https?://"
-    r"|\b(?:in|took|after) \d{1,3} ?[a-z]{1,7}(?: \d{1,2} ?[a-z]{1,7})?\W{0,3}$|·"
+    r"#\d|\b[0-9a-f]{7,40}\b|https?://|\b(?:in|took|after) \d{1,3} ?[a-z]{1,7}(?: \d{1,2} ?[a-z]{1,7})?\W{0,3}$|·"
 )
 
 
@@ -362,9 +359,9 @@ _NOTICE: Final = _pattern(_NOTICES)
 _MACHINE_WORDS: Final = re.compile(_MACHINE, re.IGNORECASE)
 # A person speaks here, even below what a bot begins a message with.
 _PERSON: Final = re.compile(
-    r"\b(?:we|our team|the team|i) (?:have |had |will )?(?:decided|chose|keep|kept|hold|held|pin|pinned"
-    r"|stay|can't|cannot"
-    r"|won't|will not|must|need|agreed|tried|found|do not|don't|should|had to|have to|not)\b|\bdo(?: not|n't) merge\b",
+    r"\b(?:we|our team|the team|i) (?:have |had |will )?(?:decided|chose|keep|kept|hold|held|pin|pinned|stay|can't"
+    r"|cannot|won't|will not|must|need|agreed|tried|found|do not|don't|should|had to|have to|not)\b|\bdo(?: not"
+    r"|n't) merge\b",
     re.IGNORECASE,
 )
 

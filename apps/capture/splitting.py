@@ -77,7 +77,7 @@ def _reach(text: str, start: int, weight: int) -> int:
 
 # --- Structure ---------------------------------------------------------------------------------------------
 
-_UNSPOKEN_KINDS: Final = frozenset({"document", "rules_file", "commit"})
+UNSPOKEN_KINDS: Final = frozenset({"document", "rules_file", "commit"})
 
 _TIME: Final = r"(?:\d{4}-\d\d-\d\d[T ])?\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d{1,6})?(?: ?[AaPp]\.?[Mm]\.?)?Z?"
 _NAME: Final = (
@@ -87,10 +87,12 @@ _NAME: Final = (
 SPEAKER: Final = re.compile(
     rf"^[ \t]{{0,3}}(?:[\[(]?{_TIME}[\])]?[ \t]{{1,4}}(?:-[ \t])?)?"
     rf"(?:\*{{0,2}}(?P<said>{_NAME})(?:[ \t][\[(]{_TIME}[\])])?\*{{0,2}}(?::\*{{0,2}}(?=\s|\Z)|：)"
-    rf"|<(?P<typed>{_NAME})>(?=[ \t])"
+    rf"|<(?!@)(?P<typed>{_NAME})>(?=[ \t])"
     rf"|\*{{0,2}}(?P<posted>{_NAME})\*{{0,2}}[ \t]{{1,4}}(?:APP[ \t]{{1,2}})?[\[(]?{_TIME}[\])]?[ \t]{{0,4}}$)",
     re.MULTILINE,
 )
+_WIDE: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+_WIDE_NAME: Final = 8  # what is longer in these scripts is the beginning of a sentence
 # Words that stand before a colon as a speaker does and name what follows.
 _LABELS: Final = """
     action actions alternatives answer caveat cause cc changes closes conclusion consequence consequences context cure
@@ -126,7 +128,7 @@ class _Outline:
 
     def __init__(self, text: str, kind: str) -> None:
         self._text = text
-        self._patterns = (_MARK,) if kind in _UNSPOKEN_KINDS else (_MARK, SPEAKER)
+        self._patterns = (_MARK,) if kind in UNSPOKEN_KINDS else (_MARK, SPEAKER)
         self._read_to = 0
         self._fenced = False
         self._titles: list[tuple[int, str]] = []
@@ -177,7 +179,9 @@ class _Outline:
 def speaker_of(match: re.Match[str]) -> str:
     """The name that a match of ``SPEAKER`` found, or an empty string where it is a label such as ``Decision:``."""
     name = (match["said"] or match["typed"] or match["posted"]).strip("* ")
-    return "" if name.casefold().split(" ")[0] in LABELS else name
+    if name.casefold().split(" ")[0] in LABELS or (_WIDE.search(name) and len(name) > _WIDE_NAME):
+        return ""
+    return name
 
 
 # --- Parts -------------------------------------------------------------------------------------------------

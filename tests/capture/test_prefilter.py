@@ -125,6 +125,8 @@ def test_what_is_empty_without_code_quotes_and_mentions_is_dropped(text):
         "> 500 EUR only with a second approval",
         ">= 3.12 only, because of the parser",
         "<!-- a comment that is never closed, we decided",
+        "> [!WARNING]\n> Never run it on the primary.",
+        "> **Superseded.** Checks are described in the registry.",
     ],
 )
 def test_what_is_said_beside_code_and_quotes_lives(text):
