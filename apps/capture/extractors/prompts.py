@@ -47,7 +47,8 @@ Rules:
 - content: one statement that can be understood alone, in the language of the material; name the system, say why. \
 Do not add what the material does not say.
 - type: one of the types, in its exact spelling.
-- confidence: 0 to 1, how sure you are that it holds and lasts. Guesses and single opinions are below 0.6.
+- confidence: 0 to 1, how sure you are that it holds and lasts. Guesses and single opinions are below 0.6; \
+where you doubt whether it lasts, keep it with a low number.
 - quote: the passage that supports it, copied word for word from the material, at most 300 characters.
 - supersedes: numbers such as M-12 that the material says are replaced by this; else [].
 

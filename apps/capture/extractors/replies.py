@@ -129,7 +129,10 @@ def read_items(text: str, *, key: str, mark: str) -> Items:
 
     Raises ``UnreadableReply`` where there is none, and where the reply ended before one entry was whole.
     """
-    found = _search(_after_thinking(_decoded(text)), key, mark)
+    text = _after_thinking(_decoded(text))
+    found = _search(text, key, mark)
+    if found is None and _TYPESET.search(text):
+        found = _search(text.translate(_STRAIGHT), key, mark)
     if found is None:
         raise UnreadableReply(_what_is_missing(text, key))
     if found.cut and not found.items and not found.unread:
@@ -229,6 +232,11 @@ _EMPTY: Final = re.compile(r"\s*(?:```\w{0,10}\s*)?\[\s*\]\s*(?:```\s*)?")
 _THOUGHT: Final = re.compile(r"\s*<(think|thinking|reasoning)>")
 
 
+# Some models set the quotation marks of their JSON as a printer would.
+_TYPESET: Final = re.compile(r"[{\[,]\s{0,80}[“”„]")
+_STRAIGHT: Final = str.maketrans(dict.fromkeys("“”„", '"'))
+
+
 def _decoded(text: str) -> str:
     """Some models write their JSON as a string of JSON."""
     if not text.lstrip().startswith('"'):
@@ -288,7 +296,7 @@ def _items(reader: _Reader, text: str, start: int, key: str, mark: str) -> Items
 
 def _entries(value: Any, reader: _Reader, key: str, mark: str) -> list[Any] | None:
     if isinstance(value, dict) and key in value:
-        return _listed(value[key])
+        return _listed(value[key], mark)
     if isinstance(value, dict) and mark in value:
         if not reader.cut:
             return [value]
@@ -299,10 +307,11 @@ def _entries(value: Any, reader: _Reader, key: str, mark: str) -> list[Any] | No
     return None
 
 
-def _listed(value: Any) -> list[Any] | None:
-    if value is None or isinstance(value, dict):
-        return [] if value is None else [value]
-    return value if isinstance(value, list) else None
+def _listed(value: Any, mark: str) -> list[Any] | None:
+    if isinstance(value, dict):
+        numbered = mark not in value and all(isinstance(entry, dict) for entry in value.values())
+        return list(value.values()) if numbered else [value]
+    return [] if value is None else value if isinstance(value, list) else None
 
 
 def _both(one: Items, other: Items) -> Items:
@@ -344,7 +353,19 @@ _AFTER_VALUE: Final = {
 # Once a string has had quotation marks inside it, a brace behind the next one may belong to the text as well.
 _CLOSED: Final = rf",?{_GAP}\}}{_GAP}(?:,{_GAP}(?:[{{\"'\]}}/]|\Z)|[\]}}{{]|\Z)"
 _AFTER_INNER_MARKS: Final = re.compile(rf"{_GAP}(?:{_CLOSED}|,{_GAP}{_NAMED}|{_NAMED}|{_TAIL})")
-_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", '"': '"', "'": "'"}
+# Underscores are escaped in Markdown.
+_ESCAPES: Final = {
+    "_": "_",
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "b": "\b",
+    "f": "\f",
+    "/": "/",
+    "\\": "\\",
+    '"': '"',
+    "'": "'",
+}
 _HEXADECIMAL: Final = re.compile(r"u([0-9a-fA-F]{4})")
 
 

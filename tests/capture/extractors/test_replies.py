@@ -79,6 +79,10 @@ READABLE = {
     "other keys": (f'{{"thought":"{{}} [","facts":[{A[:-1]},"id":7}}],"more":[1,null]}}', BOTH[:1]),
     "single quotes": ("{'facts': [{'content': 'Don't retry', 'type': 'bug_fixes'}]}", [("Don't retry", "bug_fixes")]),
     "names without quotes": ('{facts: [{content: "A", type: "bug_fixes"}]}', BOTH[:1]),
+    "typeset quotation marks": ("{“facts”: [{“content”: “A”, “type”: “bug_fixes”}]}", BOTH[:1]),
+    "facts by number": (f'{{"facts":{{"1":{A},"2":{B}}}}}', BOTH),
+    "no facts by number": ('{"facts":{}}', []),
+    "underscores escaped": ('{"facts":[{"content":"A","type":"bug\\_fixes"}]}', BOTH[:1]),
     "thinking before": (f'<think>Perhaps {{"facts":[{B}]}}</think>\n{{"facts":[{A}]}}', BOTH[:1]),
     "quotation marks not escaped": (
         '{"facts":[{"content":"The flag "fast", "safe" or "off"","type":"t"}]}',
