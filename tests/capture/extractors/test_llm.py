@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from pathlib import Path
 
 import pytest
 
@@ -491,3 +493,33 @@ def test_the_others_need_none(settings, extractor):
     settings.FIRM_MEMORY_EXTRACTOR = extractor
     settings.FIRM_MEMORY_LLM_MODEL = ""
     assert check_configuration() == []
+
+
+# --- Material as it is -------------------------------------------------------------------------------------
+
+
+def real_files() -> list[Path]:
+    data = os.environ.get("FIRM_MEMORY_EVAL_DATA", "")
+    folders = [Path(data) / name for name in ("transcripts_real", "rules_files", "payloads")] if data else []
+    return sorted(path for folder in folders for path in folder.rglob("*") if path.suffix in {".jsonl", ".json", ".md"})
+
+
+@pytest.mark.skipif(not real_files(), reason="FIRM_MEMORY_EVAL_DATA names no folder with transcripts and payloads.")
+def test_what_a_model_quotes_of_real_material_is_found_in_it(server, vocabulary):
+    def reply(told: str) -> str:
+        lines = told.partition("\n")[2].splitlines()[1:-1]
+        sentence = max(lines, key=lambda line: len(line[:400]))[:400]
+        return saying({**FACT, "content": f"Seen: {sentence}", "quote": " ".join(sentence.split()).upper()})
+
+    server.says(reply)
+    for path in real_files():
+        kind = "transcript" if path.suffix == ".jsonl" else "document"
+        text = path.read_text(encoding="utf-8", errors="replace")[:200_000]
+        parts = parts_of(text, kind, budget=PART_TOKENS)
+        server.asked.clear()
+        extraction = extract(vocabulary, text, kind)
+        assert len(server.asked) == len(parts), path
+        assert bool(extraction.facts) == bool(parts), path
+        # Numbers and signs alone support nothing.
+        unfound = [fact.content for fact in extraction.facts if fact.doubt and re.search(r"\w{4}", fact.content[6:])]
+        assert unfound == [], path
