@@ -20,6 +20,7 @@ from apps.candidates.models import Candidate
 from apps.candidates.proposal import ScopeInput
 from apps.memories.models import Memory, Verdict
 from apps.sources.models import Source
+from tests.capture.doubles import an_event
 from tests.conftest import issue
 from tests.ledger import (
     a_body,
@@ -65,6 +66,13 @@ BODIES = {
     "candidate-revise": {"version": 1, "content": "Taken over."},
     "candidate-withdraw": {"version": 1},
     "candidates-bulk": {"action": "reject", "reason": "r"},
+    "ingest": {
+        "content": "We decided to deploy on Mondays, because nobody is around on Fridays.",
+        "kind": "chat",
+        "scope": {"firm": True},
+        "sources": [{"kind": "chat", "reference": "x"}],
+    },
+    "event": {},
     "memory": {},
     "memories-search": {},
     "memory-retire": {"reason": "r"},
@@ -105,6 +113,15 @@ def firm(workspace, robo, alice):
             report(proposer, memory, reason=f"No more in {MARK}."),
         ],
         "reference": [memory, retired],
+        "event_id": [
+            an_event(
+                proposer,
+                f"In {MARK} we decided to deploy on Mondays.",
+                scope=ScopeInput(domains=(f"{MARK} domain",), repos=(f"acme/{MARK}",)),
+                sources=(a_source(f"acme/{MARK}!1", title=f"About {MARK}"),),
+                external_id=f"acme/{MARK}!1",
+            )
+        ],
     }
 
 
@@ -130,7 +147,7 @@ def everything() -> dict[str, list]:
         for table in (
             *("memories_memory", "memories_verdict", "memories_supersession", "memories_memoryevidence"),
             *("candidates_candidate", "candidates_candidateevidence", "candidates_proposer", "candidates_opened"),
-            *("sources_source", "fm_pool_g1"),
+            *("sources_source", "fm_pool_g1", "capture_captureevent"),
         )
     }
 
@@ -191,6 +208,8 @@ def test_the_firm_itself_is_shown_its_rows(api, alice, firm):
 
     for row in firm["candidate_id"]:
         assert MARK in client.get(f"/api/v1/candidates/{row.pk}/").content.decode()
+    for row in firm["event_id"]:
+        assert MARK in client.get(f"/api/v1/ingest/{row.pk}/").content.decode()
     for row in firm["reference"]:
         assert MARK in client.get(f"/api/v1/memories/{row.pk}/").content.decode()
     assert MARK in client.get(f"/api/v1/memories/search/?q={MARK}").content.decode()
@@ -236,7 +255,7 @@ def test_a_person_in_both_acts_in_the_one_they_came_for(api, workspace, firm, ch
 
 
 # --- tables -------------------------------------------------------------------------------------------------
-ROOMS = ("accounts", "taxonomy", "scopes", "sources", "memories", "candidates")
+ROOMS = ("accounts", "taxonomy", "scopes", "sources", "memories", "candidates", "capture")
 OURS = [model for model in apps.get_models() if model._meta.app_label in ROOMS]
 
 # Belong to no workspace: the workspace itself, and the pool's tables, whose rows name theirs.
@@ -280,7 +299,7 @@ def test_postgresql_looks_at_the_workspace_of_everything_that_a_row_names(model)
         *("candidates_candidate", "candidates_candidateevidence", "candidates_proposer"),
         *("sources_source", "scopes_domain", "scopes_repository"),
         *("taxonomy_memorytype", "taxonomy_category", "taxonomy_exclusion", "accounts_apitoken"),
-        "accounts_auditevent",
+        *("accounts_auditevent", "capture_captureevent"),
     ],
 )
 def test_no_row_moves_to_another_workspace(firm, other_workspace, robo, alice, table):
