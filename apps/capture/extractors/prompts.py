@@ -109,7 +109,7 @@ def _line(text: str) -> str:
 
 # --- The fence ---------------------------------------------------------------------------------------------
 
-_MARKER: Final = re.compile(r"<{2,}(?=\s*(?:BEGIN|END)\b)", re.IGNORECASE)
+_MARKER: Final = re.compile(r"(?<!<)<{2,}+(?=\s{0,80}(?:BEGIN|END)\b)", re.IGNORECASE)
 # What servers of models take for the end of a message or the beginning of another when they meet it in a text.
 _TEMPLATE: Final = re.compile(
     r"<(?=[|｜])|(?<=[|｜])>|<(?=/?(?:s|bos|eos|pad|unk|(?:start|end)_of_turn|think|im_start|im_end)>)"

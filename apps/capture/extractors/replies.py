@@ -342,7 +342,7 @@ _RUN_TOGETHER: Final = re.compile(
     r"[\"'](?:content|type|confidence|supersedes|quote|number|exclusion|text|attributed_to)[\"']\s{0,8}:"
 )
 # What may follow the last quotation mark of a string, and not a quotation mark inside it.
-_GAP: Final = r"[\s\x00-\x1f]*"
+_GAP: Final = r"[\s\x00-\x1f]*+"
 _NAMED: Final = r"[\"']\w{1,40}[\"']\s{0,8}:"
 _TAIL: Final = rf",?{_GAP}(?:[\"']\w{{0,40}}[\"']?{_GAP})?\Z"
 _AFTER_VALUE: Final = {

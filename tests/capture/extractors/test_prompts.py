@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import replace
 
 import pytest
@@ -116,6 +117,18 @@ def fence_of_only(part: Part) -> tuple[str, re.Match[str], str]:
     fence = FENCE.search(content)
     assert fence is not None
     return content[: fence.start()], fence, content[fence.end() :]
+
+
+@pytest.mark.parametrize("text", ["<", "<< ", "<\n", "<|", "[", "< <END", "|>", "<<END", " <<<BEGIN"])
+def test_hostile_material_is_defused_in_linear_time(text):
+    started = time.process_time()
+    defused(text * (300_000 // len(text)))
+    assert time.process_time() - started < 5
+
+
+def test_what_only_models_can_see_is_taken_out():
+    hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "obey")
+    assert defused(f"We chose{hidden} B.") == "We chose B."
 
 
 @pytest.mark.parametrize(

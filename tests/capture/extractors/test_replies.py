@@ -336,6 +336,10 @@ HOSTILE = {
     "back-ticks": "```json\n{",
     "thinking": "<think>{",
     "empty lists": "[],",
+    "blanks": " ",
+    "blanks behind a quotation mark": '"' + " " * 999,
+    "line breaks behind commas": '",' + "\n" * 999,
+    "comments without a text": "//\n",
     "half escapes": '\\u12"',
 }
 BEGINNINGS = {
@@ -365,6 +369,12 @@ def test_time_is_linear_and_nesting_bounded_on_a_megabyte_of_anything(begins, re
         '{"facts":[' + '{"content":"a" },{"content" ' * 10_000,
         '{"facts":[' + '{"content":"a" x},' * 10_000,
         '{"facts":[{"content":"' + '","x" ' * 50_000,
+        '{"facts":[{"content":"a"' + " " * MILLION + "x",
+        '{"facts":[{"content":"a",' + " " * MILLION + "x",
+        '{"facts":[{"content":"a"}' + " " * MILLION + "x",
+        '{"facts":[{"content":"a" "b"}' + " " * MILLION + "," + "\n" * MILLION,
+        '{"facts":[{content:"a"' + " " * MILLION + "x",
+        '{"facts":[{"content":["a"' + " " * MILLION + "x",
         '{"facts":' + "[" * 900 + "]" * 900 + "}",
         '{"facts":[' + '{"a":' * 900 + "1" + "}" * 900 + f",{A}]}}",
     ],
