@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import IO, Any
 from uuid import UUID
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
 from rest_framework import serializers
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
@@ -48,6 +48,12 @@ class ReceivedOut(serializers.Serializer[Any]):
     event = serializers.UUIDField()
     notes = serializers.ListField(child=serializers.CharField(), help_text="What was taken out of it.")
     note = serializers.CharField(allow_blank=True)
+
+
+class ReceivedManyOut(serializers.Serializer[Any]):
+    """The answer to JSON lines, in their order."""
+
+    events = serializers.ListField(child=serializers.UUIDField())
 
 
 class EventOut(serializers.Serializer[Any]):
@@ -107,6 +113,11 @@ def _line(number: int, line: bytes) -> dict[str, Any]:
         raise Malformed(f"Line {number}: {error.detail}", code=error.code) from None
 
 
+RECEIVED = PolymorphicProxySerializer(
+    component_name="ReceivedOneOrMany", serializers=[ReceivedOut, ReceivedManyOut], resource_type_field_name=None
+)
+
+
 class IngestView(APIView):
     max_body_bytes = MAX_BYTES
     parser_classes = (StrictJSONParser, JSONLinesParser, JSONLParser)
@@ -123,9 +134,8 @@ class IngestView(APIView):
     @extend_schema(
         operation_id="ingest",
         request={"application/json": IngestIn, "application/x-ndjson": IngestIn(many=True)},
-        responses={202: ReceivedOut},
-        summary="Hand over raw material",
-        examples=[OpenApiExample("JSON lines answer", {"events": ["…", "…"]}, response_only=True)],
+        responses={202: RECEIVED},
+        summary="Hand over raw material: one piece as JSON, or one a line",
     )
     @idempotent
     def post(self, request: Request) -> Response:

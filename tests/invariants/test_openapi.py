@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 import pytest
 import schemathesis
@@ -19,6 +20,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from apps.accounts.api import openapi_document
+from tests.capture.doubles import an_event
 from tests.ledger import of_person, of_token, propose, reject, remember, report
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("pool", "without_limits", "_one_connection")]
@@ -57,6 +59,7 @@ def rows(robo, alice):
     return {
         "candidate_id": itertools.cycle([str(row.pk) for row in candidates]),
         "reference": itertools.cycle([str(memories[0].pk), memories[1].label, memories[2].label]),
+        "event_id": itertools.cycle([str(an_event(proposer).pk)]),
     }
 
 
@@ -68,6 +71,11 @@ def _one_connection():
     yield
     for signal in (request_started, request_finished):
         signal.connect(close_old_connections)
+
+
+@schemathesis.serializer("application/x-ndjson")
+def _lines(context, value):
+    return "\n".join(json.dumps(row) for row in (value if isinstance(value, list) else [value])).encode()
 
 
 api = schemathesis.openapi.from_dict(openapi_document())
