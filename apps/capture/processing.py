@@ -21,7 +21,7 @@ from apps.capture.leasing import LeaseLost, event_fail, event_postpone, give_up_
 from apps.capture.models import DROPPED, CaptureEvent, EventOutcome, EventState
 from apps.capture.prefilter import prefilter
 from apps.capture.quoted import Quoted
-from apps.capture.reading import OutOfTime, event_read
+from apps.capture.reading import OutOfTime, event_read, usage_record
 from apps.capture.splitting import readable
 from apps.capture.vocabulary import vocabulary_of
 from apps.core.errors import TooMany, Unavailable
@@ -72,6 +72,7 @@ def _process(lease: UUID, event_id: UUID, deadline: float) -> None:
     except TooMany as full:
         event_postpone(lease, event_id, reason=f"{full.detail} Its facts are kept and proposed then.", wait=NO_ROOM)
     except ExtractorError as error:
+        usage_record(event, error.usage)
         event_fail(
             lease,
             event_id,

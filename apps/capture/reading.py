@@ -19,8 +19,8 @@ from apps.capture.models import CaptureEvent, EventState
 from apps.capture.splitting import parts_of, readable
 from apps.core.screening.text import normalise_for_fingerprint
 
-# Estimated tokens of what is read between two moments of keeping: a few calls of a model.
-STRETCH: Final = 12_000
+# Estimated tokens of what is read between two moments of keeping: one call of a model, and perhaps one about types.
+STRETCH: Final = 6_000
 MAX_FACTS: Final = 200
 
 
@@ -91,20 +91,31 @@ def _beat(lease: UUID) -> Callable[[], None]:
 
 def _keep(lease: UUID, event: CaptureEvent, extractor: Extractor, work: Work, usage: Usage) -> None:
     held = CaptureEvent.objects.filter(pk=event.pk, lease=lease, state=EventState.PROCESSING)
-    spent: dict[str, Any] = {
+    kept = held.update(
+        work=work.as_json(),
+        extractor=extractor.name,
+        reason=f"Being read: {work.read} of {work.stretches} parts.",
+        **_spent(usage),
+    )
+    if not kept:
+        raise LeaseLost
+
+
+def usage_record(event: CaptureEvent, usage: Usage) -> None:
+    """What a failed reading has cost all the same; it counts for the day whoever holds the event now."""
+    if usage.calls:
+        CaptureEvent.objects.filter(pk=event.pk).update(**_spent(usage))
+
+
+def _spent(usage: Usage) -> dict[str, Any]:
+    if not usage.calls:
+        return {}
+    return {
         "calls": F("calls") + usage.calls,
         "prompt_tokens": F("prompt_tokens") + usage.prompt_tokens,
         "completion_tokens": F("completion_tokens") + usage.completion_tokens,
         "used_at": Now(),
     }
-    kept = held.update(
-        work=work.as_json(),
-        extractor=extractor.name,
-        reason=f"Being read: {work.read} of {work.stretches} parts.",
-        **(spent if usage.calls else {}),
-    )
-    if not kept:
-        raise LeaseLost
 
 
 def _distinct(facts: tuple[Fact, ...]) -> Iterator[Fact]:

@@ -29,6 +29,13 @@ class DatabaseDownFilter(logging.Filter):
         return True
 
 
+def quieten(*names: str) -> None:
+    """Keep libraries from writing what they send and receive, or addresses that may carry a key, at any level."""
+    for name in names:
+        log = logging.getLogger(name)
+        log.setLevel(max(log.level, logging.WARNING))
+
+
 def without_words(error: BaseException) -> str:
     """What an error is and where it happened, without its message, which may quote what somebody wrote or asked."""
     state = getattr(error.__cause__ or error, "sqlstate", None)

@@ -60,7 +60,7 @@ FIRM_MEMORY_LLM_DAILY_TOKENS = environment.number("FIRM_MEMORY_LLM_DAILY_TOKENS"
 FIRM_MEMORY_PREFILTER_LENGTH = environment.number("FIRM_MEMORY_PREFILTER_LENGTH", 40, most=10_000)
 FIRM_MEMORY_PREFILTER_SIGNALS = environment.listed("FIRM_MEMORY_PREFILTER_SIGNALS")
 # Seconds that one call may take. The worker ends a task after 300, whatever it waits for.
-FIRM_MEMORY_LLM_TIMEOUT = environment.number("FIRM_MEMORY_LLM_TIMEOUT", 60, least=1, most=240)
+FIRM_MEMORY_LLM_TIMEOUT = environment.number("FIRM_MEMORY_LLM_TIMEOUT", 60, least=1, most=120)
 FIRM_MEMORY_THROTTLE = environment.switch("FIRM_MEMORY_THROTTLE", default=True)
 # Requests a minute, for each principal; `anonymous` for each address that shows no valid credentials.
 FIRM_MEMORY_RATES = {

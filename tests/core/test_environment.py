@@ -95,6 +95,10 @@ WRONG = {
     "FIRM_MEMORY_PROVIDER": "redis",
     "FIRM_MEMORY_EMBEDDER_DIMENSIONS": "384.0",
     "FIRM_MEMORY_EMBEDDER_THREADS": "all",
+    "FIRM_MEMORY_EXTRACTOR": "oracle",
+    "FIRM_MEMORY_LLM_TIMEOUT": "600",
+    "FIRM_MEMORY_LLM_DAILY_TOKENS": "-1",
+    "FIRM_MEMORY_PREFILTER_LENGTH": "some",
     "FIRM_MEMORY_READS_PER_MINUTE": "0",
     "FIRM_MEMORY_WRITES_PER_MINUTE": "0",
     "FIRM_MEMORY_SEARCHES_PER_MINUTE": "0",
@@ -138,6 +142,13 @@ def test_those_of_one_way_of_running_too(settings, names, tmp_path):
     assert answer.returncode == 1
     assert "Traceback" not in answer.stderr
     assert {line.split(" ")[0] for line in answer.stderr.splitlines()} == names
+
+
+@pytest.mark.parametrize("extractor", ["llm", "provider"])
+def test_an_extractor_that_asks_a_model_needs_the_name_of_one(extractor, tmp_path):
+    command = [sys.executable, "manage.py", "up"]
+    (said,) = start(command, tmp_path, FIRM_MEMORY_EXTRACTOR=extractor).stderr.splitlines()
+    assert said.startswith(f"FIRM_MEMORY_EXTRACTOR is {extractor}, which asks a language model, and FIRM_MEMORY_LLM_")
 
 
 def test_gunicorn_started_by_itself_says_the_same(tmp_path):

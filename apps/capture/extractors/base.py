@@ -107,10 +107,19 @@ class ExtractorError(Exception):
     """The extractor could not do its work: never an empty success. ``message`` is a sentence without any secret.
 
     ``permanent``: trying again will not help. ``retry_after``: seconds that the model's server asked to wait.
+    ``usage`` is what was spent all the same.
     """
 
-    def __init__(self, message: str, *, permanent: bool = False, retry_after: float | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        permanent: bool = False,
+        retry_after: float | None = None,
+        usage: Usage = Usage(),
+    ) -> None:
         super().__init__(message)
+        self.usage = usage
         self.message = message
         self.permanent = permanent
         self.retry_after = retry_after

@@ -7,8 +7,6 @@ retries, and from writing what it sends and receives into a log at any level.
 
 from __future__ import annotations
 
-import logging
-import os
 import re
 import warnings
 from dataclasses import dataclass
@@ -22,6 +20,7 @@ from apps.capture.extractors.prompts import Messages
 from apps.core.clock import now
 from apps.memories.providers.base import ProviderTimeout
 from apps.memories.providers.bounded import Bounded
+from apps.memories.providers.embedders.litellm import load_litellm
 
 # What will be answered the same way next time, whenever that is.
 _PERMANENT: Final = frozenset({400, 401, 402, 403, 404, 405, 413, 422})
@@ -32,9 +31,6 @@ _NO_MODEL: Final = (
     "FIRM_MEMORY_EXTRACTOR to rules."
 )
 _LONGEST_WAIT: Final = 86_400.0
-# They write requests at DEBUG, and an address that may carry the key at INFO.
-_LOGS: Final = ("LiteLLM", "openai", "httpx", "httpcore")
-
 # A server that sends a byte now and then never runs into a time-out of the connection.
 _bounded = Bounded("The language model")
 
@@ -124,14 +120,6 @@ def configured_model() -> ChatModel:
     return ChatModel(settings.FIRM_MEMORY_LLM_MODEL, seconds=float(settings.FIRM_MEMORY_LLM_TIMEOUT))
 
 
-def check_configuration() -> list[str]:
-    """What is wrong with the settings of the extractor, a sentence each."""
-    extractor: str = settings.FIRM_MEMORY_EXTRACTOR
-    if extractor in ("llm", "provider") and not settings.FIRM_MEMORY_LLM_MODEL:
-        return [f"FIRM_MEMORY_EXTRACTOR is {extractor}, which asks a language model. {_NO_MODEL}"]
-    return []
-
-
 def _advice(status: Any, permanent: bool) -> str:
     if status == _TOO_MUCH:
         return " Its server takes no more for now."
@@ -160,18 +148,7 @@ def _retry_after(headers: Any) -> float | None:
 
 
 def _litellm() -> Any:
-    # Without it, importing LiteLLM fetches a price list from the network.
-    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
-    import litellm
-
-    # It prints advice to standard output otherwise, which is where the MCP command speaks its protocol.
-    litellm.suppress_debug_info = True
-    litellm.turn_off_message_logging = True
-    # Trying again is the caller's decision. LiteLLM takes a zero in the request for "not set" and falls back to this.
-    litellm.DEFAULT_MAX_RETRIES = 0
+    litellm = load_litellm()
     # Parts of it are imported by the first call, and one of them makes Pydantic warn about itself.
     warnings.filterwarnings("ignore", message=r"Items? .{1,300} using the `ReadOnly` qualifier", category=UserWarning)
-    for name in _LOGS:
-        log = logging.getLogger(name)
-        log.setLevel(max(log.level, logging.WARNING))
     return litellm

@@ -12,6 +12,7 @@ from typing import Final
 
 from apps.capture.extractors.base import (
     Extraction,
+    ExtractorError,
     Fact,
     Heartbeat,
     Material,
@@ -20,7 +21,7 @@ from apps.capture.extractors.base import (
     Vocabulary,
     no_heartbeat,
 )
-from apps.capture.extractors.chat import Answer, ChatModel, check_configuration, configured_model
+from apps.capture.extractors.chat import Answer, ChatModel, configured_model
 from apps.capture.extractors.prompts import EXAMPLE_CONTENT, Messages, extraction_messages, typing_messages
 from apps.capture.extractors.quotes import NONE_GIVEN, NOT_THERE, Passages
 from apps.capture.extractors.replies import (
@@ -33,8 +34,6 @@ from apps.capture.extractors.replies import (
 )
 from apps.capture.splitting import Part, estimated_tokens, parts_of
 from apps.core.screening import masked, normalise_for_fingerprint, quotable
-
-__all__ = ["PART_TOKENS", "LlmExtractor", "check_configuration"]
 
 PART_TOKENS: Final = 6_000
 EXCLUDED: Final = "excluded"
@@ -89,6 +88,7 @@ class Findings:
     def extraction(self, parts: Sequence[Part]) -> Extraction:
         """Everything that was found, once the facts of an unknown type were asked about again."""
         if self._unreadable and len(self._unreadable) == len(parts):
+            self._unreadable[-1].usage = self._usage
             raise self._unreadable[-1]
         unknown = [fact for fact in self._facts.values() if self._vocabulary.slug_of(fact.type) is None]
         if unknown:
@@ -105,7 +105,11 @@ class Findings:
 
     def _ask(self, messages: Messages) -> Answer:
         self._heartbeat()
-        answer = self._model.ask(messages)
+        try:
+            answer = self._model.ask(messages)
+        except ExtractorError as error:
+            error.usage += self._usage
+            raise
         self._usage += answer.usage
         return answer
 

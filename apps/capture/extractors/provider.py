@@ -14,7 +14,17 @@ from typing import Any, Final
 
 from django.db import connection, transaction
 
-from apps.capture.extractors.base import Extraction, Fact, Heartbeat, Material, Refused, Usage, Vocabulary, no_heartbeat
+from apps.capture.extractors.base import (
+    Extraction,
+    ExtractorError,
+    Fact,
+    Heartbeat,
+    Material,
+    Refused,
+    Usage,
+    Vocabulary,
+    no_heartbeat,
+)
 from apps.capture.extractors.chat import Answer, ChatModel, configured_model
 from apps.capture.extractors.llm import NOTHING, PART_TOKENS, read_types, settle_type, within
 from apps.capture.extractors.prompts import Messages, fenced, new_nonce, typing_messages
@@ -103,6 +113,7 @@ class _Findings:
 
     def extraction(self, parts: Sequence[Part]) -> Extraction:
         if self._unreadable and len(self._unreadable) == len(parts):
+            self._unreadable[-1].usage = self._usage
             raise self._unreadable[-1]
         facts = self._typed(list(self._facts.values()))
         notes = self._notes if facts or self._refused else [*self._notes, NOTHING]
@@ -115,7 +126,11 @@ class _Findings:
 
     def _ask(self, messages: Messages) -> Answer:
         self._heartbeat()
-        answer = self._model.ask(messages)
+        try:
+            answer = self._model.ask(messages)
+        except ExtractorError as error:
+            error.usage += self._usage
+            raise
         self._usage += answer.usage
         return answer
 

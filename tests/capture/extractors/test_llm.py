@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from apps.capture.extractors.base import ExtractorError, Fact, Material, Refused, Usage
-from apps.capture.extractors.llm import NOTHING, PART_TOKENS, LlmExtractor, check_configuration
+from apps.capture.extractors.llm import NOTHING, PART_TOKENS, LlmExtractor
 from apps.capture.extractors.prompts import EXAMPLE_CONTENT
 from apps.capture.extractors.quotes import NONE_GIVEN, NOT_THERE
 from apps.capture.extractors.registry import get_extractor
@@ -475,24 +475,19 @@ def test_a_server_that_counts_no_tokens_is_believed(server, vocabulary):
     assert len(extract(vocabulary).facts) == 1
 
 
-@pytest.mark.parametrize("extractor", ["llm", "provider"])
-def test_an_extractor_that_asks_a_model_needs_one(settings, vocabulary, extractor):
-    settings.FIRM_MEMORY_EXTRACTOR = extractor
+def test_without_a_model_nothing_is_asked(settings, vocabulary):
     settings.FIRM_MEMORY_LLM_MODEL = ""
-    (problem,) = check_configuration()
-    assert problem.startswith(
-        f"FIRM_MEMORY_EXTRACTOR is {extractor}, which asks a language model. FIRM_MEMORY_LLM_MODEL"
-    )
     with pytest.raises(ExtractorError, match="FIRM_MEMORY_LLM_MODEL names no model") as caught:
         extract(vocabulary)
     assert caught.value.permanent
 
 
-@pytest.mark.parametrize("extractor", ["rules", "none"])
-def test_the_others_need_none(settings, extractor):
-    settings.FIRM_MEMORY_EXTRACTOR = extractor
-    settings.FIRM_MEMORY_LLM_MODEL = ""
-    assert check_configuration() == []
+def test_what_was_spent_in_vain_is_told(server, vocabulary):
+    server.says("I cannot help with that.")
+    with pytest.raises(ExtractorError) as caught:
+        extract(vocabulary)
+    assert caught.value.usage.calls == 1
+    assert caught.value.usage.prompt_tokens > 0
 
 
 # --- Material as it is -------------------------------------------------------------------------------------

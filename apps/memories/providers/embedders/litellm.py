@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from apps.core.logs import quieten
 from apps.memories.providers.base import ProviderError, ProviderTimeout
 from apps.memories.providers.embedders.base import Matrix, Span, unit_rows
 from apps.memories.providers.embedders.families import Side, family_of
@@ -142,16 +143,24 @@ class LiteLLMEmbedder:
 
     @property
     def _litellm(self) -> Any:
-        # Without it, importing LiteLLM fetches a price list from the network.
-        os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
-        import litellm
+        return load_litellm()
 
-        # It prints advice to standard output otherwise, which is where the MCP command speaks its protocol.
-        litellm.suppress_debug_info = True
-        # Trying again is the caller's decision; here it would outlast the time allowed. LiteLLM takes a zero in
-        # the request for "not set" and falls back to this.
-        litellm.DEFAULT_MAX_RETRIES = 0
-        return litellm
+
+def load_litellm() -> Any:
+    """The library, kept from the network, from its own retries and from saying what it sends. Takes seconds once."""
+    # Without it, importing LiteLLM fetches a price list from the network.
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    import litellm
+
+    # It prints advice to standard output otherwise, which is where the MCP command speaks its protocol.
+    litellm.suppress_debug_info = True
+    litellm.turn_off_message_logging = True
+    # Trying again is the caller's decision; here it would outlast the time allowed. LiteLLM takes a zero in
+    # the request for "not set" and falls back to this.
+    litellm.DEFAULT_MAX_RETRIES = 0
+    # They write requests at DEBUG, and an address that may carry the key at INFO.
+    quieten("LiteLLM", "openai", "httpx", "httpcore")
+    return litellm
 
 
 def _requests(texts: Sequence[str]) -> Iterator[list[str]]:
