@@ -159,9 +159,9 @@ _LEXICON: Final[dict[Meaning, str]] = {
         발견, 밝혀, 주의, 알고 보니, 측정
     """,
     Meaning.OWNERSHIP: """
-        owns, owned by, own it, we own, owner*, ownership, belongs to, belong to, responsible for, responsibility,
-        maintained by, maintains, in charge of, accountable, is run by, took over, taken over, takes over,
-        handed over to, hand over to, codeowners, code owners, on call for, steward*
+        owns, owned by, own it, we own, owner, owners, ownership, belongs to, belong to, responsible for,
+        responsibility, maintained by, maintains, in charge of, accountable, is run by, took over, taken over,
+        takes over, handed over to, hand over to, codeowners, code owners, on call for, steward*
         zuständig*, gehört, gehören, verantwortlich*, verantwortung, betreut, übernommen, übernimmt
         responsable*, appartient, appartiennent, propriétaire*, maintenu par, a repris
         responsable*, pertenece*, propietari*, dueño*, mantenido por, se encarga, a cargo de

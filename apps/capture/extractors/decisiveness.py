@@ -51,6 +51,7 @@ ORIGIN: Final = re.compile(
 )
 THRESHOLD: Final = 3
 HEADING_SCORE: Final = 3
+_STATED: Final = frozenset({Meaning.DECISION, Meaning.REJECTION, Meaning.OWNERSHIP, Meaning.TERM})
 _DECISIVE: Final = frozenset(Meaning) - {Meaning.REASON}
 # Signals that many harmless sentences have too: these count one point instead of three.
 _WEAK: Final = re.compile(
@@ -66,8 +67,18 @@ _WEAK: Final = re.compile(
 )
 # Of these, two together or one with a reason make a sentence decisive; so does one that gives an order.
 ORDER: Final = re.compile(
-    r"\b(?:must(?:n't)?|always|never|do not|don't|may not|cannot|has to|have to|needs? to|required|avoid|prefer"
-    r"|forbidden|not allowed)\b",
+    r"\b(?:must(?:n't)?|always|never|do not|don't|avoid|prefer|forbidden|not allowed)\b", re.IGNORECASE
+)
+_SOFT_ORDER: Final = re.compile(r"\b(?:may not|cannot|has to|have to|needs? to|required)\b", re.IGNORECASE)
+# "will always be", "were never", "never changes": how something behaves, no order.
+_DESCRIBES: Final = re.compile(
+    r"\b(?:will|would|was|were|has|have|had|can|could|may|might|almost|often|not) (?:always|never)\b"
+    r"|\b(?:always|never) (?!means\b|refers\b|stands\b)[a-z]{2,20}(?:[^s]s|ed)\b",
+    re.IGNORECASE,
+)
+# Who speaks for a team, in prose that mostly describes.
+_FOR_A_TEAM: Final = re.compile(
+    r"\b(?:we|our|us|team|teams|wir|unser\w*|nous|notre|nos|nosotros|nuestr\w*|nós|noss\w*|noi|nostr\w*|wij|ons)\b|我们|私たち|弊社",
     re.IGNORECASE,
 )
 IMPERATIVE: Final = re.compile(
@@ -146,6 +157,11 @@ _SOON: Final = re.compile(
 _OF_ME: Final = re.compile(r"\b(?:i|i'm|i'll|my|ich|mir|mich|je|j'ai|moi|yo|eu|io|ik|jag)\b")
 
 
+def without_description(text: str) -> str:
+    """``text`` without the words that sound like a rule and only say how something behaves."""
+    return _DESCRIBES.sub(" ", text)
+
+
 def strong_meanings_of(text: str, hints: Collection[str] = ()) -> frozenset[Meaning]:
     """The meanings that do not rest on a weak signal alone. ``hints`` are a team's own signals, which are strong."""
     return meanings_of(_WEAK.sub(" ", text), hints)
@@ -159,15 +175,15 @@ def score_of(statement: Statement, meanings: frozenset[Meaning], kind: str, hint
     score = min(6, 3 * len(strong)) + min(2, len(weak)) + (Meaning.REASON in meanings)
     if HEADINGS.get(statement.heading):
         score += HEADING_SCORE
-    if ORDER.search(text):
-        score += 2
+    ordered = bool(ORDER.search(text))
+    score += 2 if ordered else bool(_SOFT_ORDER.search(text))
     if kind == "rules_file" and IMPERATIVE.match(text):
         score += 2 if statement.bullet or Meaning.RULE in meanings else 1
     if _CONFIRMED.match(text):
         score += 3
-    if _CONTRASTS.search(text) and (Meaning.REASON in meanings or ORDER.search(text)):
+    if _CONTRASTS.search(text) and (Meaning.REASON in meanings or ordered or _SOFT_ORDER.search(text)):
         score += 1
-    if ORIGIN.search(text) and (Meaning.REASON in meanings or ORDER.search(text)):
+    if ORIGIN.search(text) and (Meaning.REASON in meanings or ordered or _SOFT_ORDER.search(text)):
         score += 1
     figures = len(MEASURE.findall(text))
     if figures and COMPARES.search(text):
@@ -176,8 +192,17 @@ def score_of(statement: Statement, meanings: frozenset[Meaning], kind: str, hint
         score += 1
     if kind == "incident" and weak | strong:
         score += 1
+    if kind == "document" and not strong & _STATED and not _stands_out(statement):
+        score -= 2
     score -= 4 * bool(_HEDGE.search(text)) + 3 * bool(_ASKS.search(text))
     return max(score, 0)
+
+
+def _stands_out(statement: Statement) -> bool:
+    """Whether a sentence of a document is more than description: a team speaks, it orders, or it stands apart."""
+    text = statement.text
+    apart = statement.bullet or statement.heading in HEADINGS
+    return apart or bool(_FOR_A_TEAM.search(text) or IMPERATIVE.match(text) or ORIGIN.search(text))
 
 
 def is_transient(text: str, meanings: frozenset[Meaning], score: int) -> bool:

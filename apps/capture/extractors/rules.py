@@ -31,6 +31,7 @@ from apps.capture.extractors.decisiveness import (
     THRESHOLD,
     is_transient,
     score_of,
+    without_description,
 )
 from apps.capture.extractors.people import People, impersonal, is_about_a_person
 from apps.capture.extractors.rule_types import types_for
@@ -183,7 +184,10 @@ class _Reading:
         self._before.append(statement)
 
     def _judge(self, statement: Statement) -> None:
-        said = replace(statement, text=_INLINE_CODE.sub("``", statement.text))
+        if self._words_over(statement) and self._before and self._before[-1].block == statement.block:
+            self._append(statement)
+            return
+        said = replace(statement, text=without_description(_INLINE_CODE.sub("``", statement.text)))
         meanings = meanings_of(said.text, self._material.hints)
         heading = HEADINGS.get(statement.heading)
         if heading:
@@ -227,10 +231,19 @@ class _Reading:
         """Whether a sentence that is decisive only by its heading became part of the fact before it."""
         if statement.bullet or not self._section:
             return False
+        first, _ = self._section
+        same = first.heading == statement.heading and first.title == statement.title and not first.bullet
+        return same and self._append(statement)
+
+    def _append(self, statement: Statement) -> bool:
+        """Lengthen the last fact by ``statement``, if it is of the same section or list item and not too long then."""
+        if not self._section:
+            return False
         first, before = self._section
         quote = self._text[first.start : statement.end]
-        same = first.heading == statement.heading and first.title == statement.title and not first.bullet
-        if not same or len(quote) > MAX_QUOTE or before.fact.quote not in quote:
+        if (statement.bullet and first.block != statement.block) or len(quote) > MAX_QUOTE:
+            return False
+        if before.fact.quote not in quote:
             return False
         content = f"{before.fact.content} {self._content([statement])}"
         whole = replace(before, fact=replace(before.fact, content=content[:MAX_CONTENT], quote=quote))
@@ -260,8 +273,12 @@ class _Reading:
         return taken
 
     def _forbidden_by(self, statement: Statement) -> str:
-        """The words over a list that make its items things not to do; an item that says so itself needs none."""
-        if not statement.bullet or ORDER.match(statement.text):
+        """The words that must go before a list item lest it say the opposite; one that says so itself needs none."""
+        return "" if ORDER.match(statement.text) else self._words_over(statement)
+
+    def _words_over(self, statement: Statement) -> str:
+        """The words over a list that make its items things not to do. They turn the first sentence of an item only."""
+        if not statement.bullet:
             return ""
         over = self._intro.text if self._intro else statement.heading
         return over.rstrip(" :：") if FORBIDS.match(over) else ""

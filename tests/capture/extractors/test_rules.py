@@ -175,6 +175,10 @@ def test_the_rules_of_a_rules_file_are_facts_one_by_one():
             "Avoid the following:\n\n- Use of `any` in new modules.\n",
             "Avoid the following: Use of `any` in new modules.",
         ),
+        (
+            "## Do NOT\n\n- Introduce a framework. Follow the patterns in the file, always.\n",
+            "Do not: Introduce a framework. Follow the patterns in the file, always.",
+        ),
         ("All handlers must:\n\n- always take a context\n", "All handlers must: always take a context"),
     ],
 )
@@ -206,7 +210,7 @@ def test_a_list_item_keeps_the_words_above_it_that_turn_its_meaning(text, conten
             "This replaces the signed cookies: sessions live in Redis, because cookies have a limit of 4 KB.",
             "This change replaces the signed cookies: sessions live in Redis, because cookies have a limit of 4 KB.",
         ),
-        ("lgtm, but the retry loop never stops because of the flag", "the retry loop never stops because of the flag"),
+        ("lgtm, but the retry loop must stop because of the flag", "the retry loop must stop because of the flag"),
         ("Thanks! But never call it twice, because it must be idempotent.", None),
     ],
 )
