@@ -76,7 +76,9 @@ _DANGLING: Final = re.compile(
 )
 _THIS_CHANGE: Final = re.compile(r"This (?!is\b|was\b|has\b|needs\b|works\b|does\b)(?=[a-z]{2,}s\b)")
 _POINTS_BACK_LATER: Final = re.compile(
-    r"\b(?:(?:see|the|as|from) above|this one|that one|these two|do that|does that|did that)\b", re.IGNORECASE
+    r"\b(?:(?:see|the|as|from) above|this one|that one|do that|does that|did that|(?:these|those) (?:\w+ )?[a-z]+s"
+    r"|(?:edit|use|change|of|in|on|to|for|with) that (?!is\b|the\b|it\b|we\b|you\b|all\b|no\b)[a-z]+)\b",
+    re.IGNORECASE,
 )
 _LEAD: Final = re.compile(
     r"^[(\[\"'“‘]{0,3}(?:(?:lgtm|ok|okay|yes|yep|no|nope|yeah|hi|hey|thanks(?: for \w+)?|thank you|fyi(?: for \w+)?"

@@ -199,6 +199,10 @@ def test_a_list_item_keeps_the_words_above_it_that_turn_its_meaning(text, conten
             "The tests share one index. They must not run in parallel because of that.",
         ),
         (
+            "The owner field is filled by a trigger. Never edit that field by hand.",
+            "The owner field is filled by a trigger. Never edit that field by hand.",
+        ),
+        (
             "> Why not catch Exception here?\n\nBecause the breaker must see the timeout.",
             "Why not catch Exception here? Because the breaker must see the timeout.",
         ),
