@@ -17,6 +17,7 @@ pages = [
     path("", include("apps.accounts.urls")),
     path("", include("apps.approvals.urls")),
     path("", include("apps.candidates.urls")),
+    path("", include("apps.capture.urls")),
     path("", include("apps.retrieval.urls")),
 ]
 urlpatterns = [

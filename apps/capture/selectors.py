@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import Count, F, Min, Q, Sum
-from django.db.models.functions import Now
+from django.db.models.functions import Left, Now
 
 from apps.accounts.models import Workspace
 from apps.accounts.principal import Principal
@@ -22,6 +22,9 @@ from apps.capture.models import (
     EventState,
 )
 from apps.core.errors import NotFound
+
+# Enough to judge a drop by; material may be a thousand times as long.
+BEGINNING = 12_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,9 +193,13 @@ class Drops:
 
 
 def drops(principal: Principal, *, days: int = 7, sample: int = 10) -> Drops:
-    """The sample is drawn by the ids, which are random, so that it is the same whenever one looks."""
+    """The sample is drawn by the ids, which are random, so that it is the same whenever one looks.
+
+    Its rows carry the ``beginning`` of what was dropped, ``BEGINNING`` characters at most.
+    """
     rows = events_visible(principal).filter(state=EventState.DONE, finished_at__gte=Now() - timedelta(days=days))
     dropped = rows.filter(Q(outcome__in=DROPPED) | Q(overruled_at__isnull=False))
     counts = dropped.aggregate(dropped=Count("pk"), overruled=Count("pk", filter=Q(overruled_at__isnull=False)))
-    open_ = dropped.filter(overruled_at__isnull=True).exclude(payload="").order_by("pk").defer(None)[:sample]
+    kept = dropped.filter(overruled_at__isnull=True).exclude(payload="").defer("payload", "work")
+    open_ = kept.annotate(beginning=Left("payload", BEGINNING)).order_by("pk")[:sample]
     return Drops(counts["dropped"], counts["overruled"], list(open_))
