@@ -13,6 +13,7 @@ from django.db.models import BigIntegerField, BooleanField, Exists, ExpressionWr
 
 from apps.accounts.principal import Principal
 from apps.approvals import policy
+from apps.approvals.calibration import Calibration, calibration
 from apps.approvals.claims import claimant, unclaimed
 from apps.candidates.access import candidates_visible, is_proposer, own
 from apps.candidates.models import OPEN, REFERS, Candidate, CandidateQuerySet, CandidateStatus, Proposer
@@ -183,7 +184,10 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """``objection`` says why this reviewer cannot approve it; ``alone`` that nobody else would have to."""
+    """``objection`` says why this reviewer cannot approve it; ``alone`` that nobody else would have to.
+
+    ``calibration`` is what past verdicts say about such a confidence, of one that is open, once there are enough.
+    """
 
     candidate: Candidate
     shown: dict[str, Any]
@@ -198,6 +202,7 @@ class Sheet:
     alone: bool
     mine: bool
     reader_id: int | None
+    calibration: Calibration | None = None
     initial: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -256,6 +261,7 @@ def sheet(principal: Principal, candidate: Candidate) -> Sheet:
         alone=mine and not objection,
         mine=mine,
         reader_id=principal.user.pk if principal.user else None,
+        calibration=calibration(principal, candidate) if candidate.is_open else None,
         initial=_initial(candidate, shown, targets),
     )
 
