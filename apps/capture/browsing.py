@@ -15,9 +15,10 @@ from django.db.models.functions import Left
 from apps.accounts.models import Workspace
 from apps.accounts.principal import Principal
 from apps.candidates.access import candidates_visible
+from apps.candidates.models import OPEN
 from apps.capture.inbox import OWN_NAME
 from apps.capture.leasing import MAX_ATTEMPTS
-from apps.capture.models import DROPPED, CaptureEvent, CaptureEventQuerySet, EventState
+from apps.capture.models import DROPPED, CaptureEvent, CaptureEventQuerySet, EventOutcome, EventState
 from apps.capture.selectors import events_visible
 from apps.capture.splitting import readable
 from apps.core.clock import now
@@ -57,7 +58,7 @@ class InboxSeen:
 
     @property
     def unfinished(self) -> int:
-        return self.waiting + self.processing
+        return self.waiting + self.failed + self.processing
 
 
 def inbox_seen(principal: Principal) -> InboxSeen:
@@ -68,7 +69,7 @@ def inbox_seen(principal: Principal) -> InboxSeen:
     # What a worker holds is due once its lease has run out.
     due = [held or next_at for _, _, next_at, held in found if (held or next_at) <= now()]
     return InboxSeen(
-        waiting=states[EventState.RECEIVED] + states[EventState.FAILED],
+        waiting=states[EventState.RECEIVED],
         processing=states[EventState.PROCESSING],
         failed=states[EventState.FAILED],
         dead=counts_of(principal, {"dead": rows.filter(state=EventState.DEAD)})["dead"],
@@ -194,6 +195,12 @@ class FactShown:
     candidate: Brought | None
     is_hidden: bool
 
+    @property
+    def is_news(self) -> bool:
+        """That something waits for a reviewer is none once one has decided."""
+        decided = self.candidate is not None and self.candidate.status not in OPEN
+        return not (decided and self.outcome in (EventOutcome.QUEUED, EventOutcome.QUARANTINED))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventSheet:
@@ -277,6 +284,11 @@ class DropRow:
     @property
     def name(self) -> str:
         return name_of(self.event)
+
+    @property
+    def why(self) -> list[str]:
+        """The event's reason, and those of its facts where there were some."""
+        return list(dict.fromkeys([self.event.reason, *(fact.get("reason") or "" for fact in self.event.facts)]))[:4]
 
 
 def drop_rows(events: Iterable[Any], *, characters: int) -> list[DropRow]:

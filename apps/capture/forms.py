@@ -22,7 +22,7 @@ class CapturedForm(PageForm):
     kind = forms.ChoiceField(label="Source", required=False, choices=choices(SourceKind.choices, empty="Any"))
     state = forms.ChoiceField(label="State", required=False, choices=choices(EventState.choices, empty="Any"))
     days = forms.IntegerField(
-        label="Received in so many days",
+        label="In the last (days)",
         required=False,
         min_value=1,
         max_value=MAX_DAYS,

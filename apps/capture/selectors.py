@@ -200,6 +200,9 @@ def drops(principal: Principal, *, days: int = 7, sample: int = 10) -> Drops:
     rows = events_visible(principal).filter(state=EventState.DONE, finished_at__gte=Now() - timedelta(days=days))
     dropped = rows.filter(Q(outcome__in=DROPPED) | Q(overruled_at__isnull=False))
     counts = dropped.aggregate(dropped=Count("pk"), overruled=Count("pk", filter=Q(overruled_at__isnull=False)))
-    kept = dropped.filter(overruled_at__isnull=True).exclude(payload="").defer("payload", "work")
-    open_ = kept.annotate(beginning=Left("payload", BEGINNING)).order_by("pk")[:sample]
+    kept = dropped.filter(overruled_at__isnull=True).exclude(payload="")
+    # Chosen first, so that no other payload is unpacked to be sorted.
+    chosen = list(kept.order_by("pk").values_list("pk", flat=True)[:sample])
+    read = CaptureEvent.objects.filter(pk__in=chosen).defer("payload", "work")
+    open_ = read.annotate(beginning=Left("payload", BEGINNING)).order_by("pk")
     return Drops(counts["dropped"], counts["overruled"], list(open_))

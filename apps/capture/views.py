@@ -40,8 +40,17 @@ from apps.sources.models import SourceKind
 ROWS = 20
 TO = "see what was captured"
 FACETS = {"kind": "Source", "state": "State", "origin": "Handed over by"}
-# The tab that asks for no outcome.
+# The tab that asks for no outcome, and the short names of those that do.
 EVERY = ""
+TABS = (
+    (EVERY, "All"),
+    (EventOutcome.QUEUED.value, "Queued"),
+    (EventOutcome.QUARANTINED.value, "Quarantined"),
+    (EventOutcome.DUPLICATE.value, "Known already"),
+    (EventOutcome.EXCLUDED.value, "Excluded"),
+    (EventOutcome.DROPPED_CLASSIFIER.value, "Nothing durable"),
+    (EventOutcome.DROPPED_PREFILTER.value, "Noise"),
+)
 # Of each drop in the sample; its own page shows the rest.
 READ_QUICKLY = 4_000
 
@@ -53,7 +62,7 @@ def captured(request: PageRequest) -> HttpResponseBase:
     context: dict[str, Any] = {
         "form": form,
         "parameters": repeatable(request.GET),
-        "outcomes": [(EVERY, "All"), *EventOutcome.choices],
+        "tabs": TABS,
         "inbox": inbox_seen(request.principal),
     }
     if form.is_valid():

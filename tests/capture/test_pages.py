@@ -169,7 +169,7 @@ def test_of_many_candidates_a_few_stand_in_the_list_and_all_on_the_page(page: Cl
     event = done(bot, EventOutcome.QUEUED, facts=tuple(map(fact_of, candidates)))
     listed, whole = text(page.get(CAPTURED)), text(page.get(at(event)))
     assert sum(f"/review/{candidate.pk}/" in listed for candidate in candidates) == 3
-    assert "and 2 more candidates" in words(page.get(CAPTURED))
+    assert "and 2 more" in words(page.get(CAPTURED))
     assert all(f"/review/{candidate.pk}/" in whole for candidate in candidates)
 
 
@@ -311,7 +311,7 @@ def test_what_waits_is_counted(page: Client, bot: Principal) -> None:
     in_state(bot, EventState.FAILED, next_attempt_at=_ago(minutes=-5))
     in_state(bot, EventState.PROCESSING, lease=uuid4(), leased_until=_ago(minutes=-1))
     seen = words(page.get(CAPTURED))
-    assert "2 wait, 1 of them after a failure; 1 is being read." in seen
+    assert "1 waits to be read, 1 is being read, 1 failed and is tried again. The oldest" in seen
     assert "given up" not in seen
     assert "No worker takes anything up" not in seen
 
@@ -616,3 +616,9 @@ def test_what_a_token_of_another_name_handed_over_is_found_by_it(page: Client, w
     answer = page.get(CAPTURED)
     assert "origin=ci+%26+cd" in text(answer)
     assert shown(page.get("/captured/?origin=ci+%26+cd")) == [event.pk]
+
+
+def test_a_drop_tells_the_reasons_of_its_facts(page: Client, bot: Principal) -> None:
+    fact = a_fact_that_became_nothing(content="", outcome="excluded", reason="It is about an individual engineer.")
+    done(bot, EventOutcome.EXCLUDED, reason="Excluded: 2.", facts=(fact, fact))
+    assert "Excluded: 2. It is about an individual engineer. " in words(page.get(DROPS))
