@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from django.db import transaction
+from django.db.models import F, Func, Value
 
 from apps.accounts.audit import audit_record
 from apps.accounts.models import Audience, Role
 from apps.accounts.principal import Principal
 from apps.candidates.models import Candidate
+from apps.capture.models import CaptureEvent
 from apps.core.errors import Conflict, NotFound
 from apps.memories.lifecycle import memory_audiences_add, pool_needed
 from apps.memories.models import Memory
@@ -41,6 +43,7 @@ def _restrict(principal: Principal, source_id: int, audience_id: int) -> Source:
     source.audience = audience
     _restrict_candidates(source, audience)
     _restrict_memories(source, audience)
+    _restrict_events(source, audience)
     audit_record(
         principal,
         "restrict",
@@ -64,3 +67,12 @@ def _restrict_memories(source: Source, audience: Audience) -> None:
     supported = Memory.objects.filter(evidence__source=source).values("pk")
     for memory in Memory.objects.filter(pk__in=supported).select_for_update(of=("self",)).order_by("pk"):
         memory_audiences_add(memory, [audience.pk])
+
+
+def _restrict_events(source: Source, audience: Audience) -> None:
+    """Raw material names its sources as they were handed over, before there is a row for each."""
+    named = {"kind": source.kind, "reference": source.reference, "commit": source.commit}
+    open_to_others = CaptureEvent.objects.of(source.workspace_id).exclude(audience_ids__contains=[audience.pk])
+    open_to_others.filter(sources__contains=[named]).update(
+        audience_ids=Func(F("audience_ids"), Value(audience.pk), function="array_append")
+    )

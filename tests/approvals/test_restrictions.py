@@ -10,6 +10,8 @@ from apps.candidates.models import Candidate
 from apps.core.errors import Conflict, Forbidden, NotFound, Unavailable
 from apps.memories.providers.base import ProviderError
 from apps.sources.models import Source
+from apps.sources.services import SourceInput
+from tests.capture import finished
 from tests.conftest import issue
 from tests.ledger import a_body, a_source, fresh, of_person, of_token, propose, remember, report
 
@@ -120,6 +122,28 @@ def test_an_open_candidate_and_a_report_are_restricted_too(curator, board, memor
 
     assert fresh(reported).audience_ids == fresh(waiting).audience_ids == [board.pk]
     assert fresh(waiting).version == 2
+
+
+def test_raw_material_from_it_is_restricted_whoever_handed_it_over(
+    curator, board, memory, source, proposer, botty, browser, alice, dave
+):
+    named = SourceInput(kind="chat", reference="#board/1")
+    other = SourceInput(kind="chat", reference="#board/2")
+    said = "We decided to buy Initech before the summer."
+    first = finished.done(proposer, content=said, sources=(other, named))
+    second = finished.done(of_token(botty.token), content=said, sources=(named,))
+    elsewhere = [
+        finished.done(proposer, sources=(other,)),
+        finished.done(proposer, sources=(SourceInput(kind="issue", reference="#board/1"),)),
+        finished.done(proposer, sources=(SourceInput(kind="chat", reference="#board/1", commit="9f2c1e7"),)),
+    ]
+    restrict(curator, source, board)
+    restrict(curator, source, board)
+    assert [fresh(event).audience_ids for event in (first, second)] == [[board.pk], [board.pk]]
+    assert [fresh(event).audience_ids for event in elsewhere] == [[], [], []]
+    assert said not in browser(alice).get("/captured/drops/").content.decode()
+    assert browser(alice).get(f"/captured/{first.pk}/").status_code == 404
+    assert said in browser(dave).get("/captured/drops/").content.decode()
 
 
 def test_a_second_restriction_adds_to_the_first(workspace, curator, board, proposer, dave):
