@@ -24,7 +24,9 @@ from apps.approvals.trail.export import _cell
 from apps.approvals.trail.selectors import TrailFilter, trail_entries, trail_page
 from apps.memories.models import Action, Verdict
 from apps.sources.models import Source
+from apps.sources.services import SourceInput
 from tests import ledger
+from tests.capture import finished
 from tests.conftest import Issued
 from tests.pages import text, words
 
@@ -211,6 +213,27 @@ def test_nothing_is_told_of_what_a_reader_may_not_see(
     admitted = words(browser(dave).get(TRAIL))
     assert memory.label in admitted
     assert "The board said so." in admitted
+
+
+def test_an_overruled_drop_is_told_to_those_who_may_see_it(
+    page: Client, browser: Any, bot: Principal, workspace: Workspace, dave: User
+) -> None:
+    board = Audience.objects.create(workspace=workspace, name="board")
+    board.members.add(dave)
+    Source.objects.create(workspace=workspace, kind="chat", reference="board/1", audience=board)
+    told = finished.done(bot, reason="It is about lunch.")
+    hidden = finished.done(bot, reason="The board said so.", sources=(SourceInput(kind="chat", reference="board/1"),))
+    for event in (told, hidden):
+        browser(dave).post(f"/captured/{event.pk}/overrule/")
+    answer = page.get(TRAIL, {"kind": "capture event"})
+    assert [(shown.entry.verb, shown.address) for shown in answer.context["entries"]] == [
+        ("overrule drop", f"/captured/{told.pk}/")
+    ]
+    assert "It is about lunch." in words(answer)
+    for seen in (text(page.get(TRAIL)), exported(page, "csv"), exported(page, "jsonl")):
+        assert "The board said so." not in seen
+        assert str(hidden.pk) not in seen
+    assert len(browser(dave).get(TRAIL, {"verb": "overrule drop"}).context["entries"]) == 2
 
 
 # --- files --------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 
-from apps.approvals.trail.selectors import REFUSED, TrailFilter
+from apps.approvals.trail.selectors import CAPTURED, REFUSED, TrailFilter
 from apps.core.forms import Day, PageForm, Text, choices
 from apps.memories.models import Action
 
@@ -22,12 +22,15 @@ VERBS = (
     ("revoke", "Revoked"),
     ("restrict", "Restricted"),
     ("import", "Imported"),
+    ("overrule drop", "Overruled a drop"),
+    ("retry capture", "Had material tried again"),
     (REFUSED, "Was refused"),
 )
 KINDS = {
     "candidate": "Candidate",
     "memory": "Memory",
     "source": "Source",
+    CAPTURED: "Captured material",
     "memorytype": "Type",
     "category": "Category",
     "exclusion": "Exclusion",

@@ -37,10 +37,12 @@ from django.db.models.functions import Cast, Left
 from apps.accounts.models import AuditEvent, Role, admitted
 from apps.accounts.principal import Principal
 from apps.candidates.models import Candidate
+from apps.capture.models import CaptureEvent
 from apps.core.errors import Invalid
 from apps.memories.models import Action, Memory, SubjectKind, Verdict
 from apps.sources.models import Source
 
+CAPTURED: Final = "capture event"
 REFUSED: Final = "refused"  # every attempt that was refused, whatever it was to be
 _UUID: Final = r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 _NUMBER: Final = r"^[0-9]{1,18}$"
@@ -224,7 +226,7 @@ def _events(principal: Principal, asked: TrailFilter) -> QuerySet[Any] | None:
         named = [str(pk) for pk in _subject_ids(principal, asked.subject)]
         rows = rows.filter(subject_id__in=[asked.subject, *named])
     rows = rows.annotate(
-        as_uuid=_as("subject_id", _UUID, UUIDField(), Q(subject_kind__in=SubjectKind.values)),
+        as_uuid=_as("subject_id", _UUID, UUIDField(), Q(subject_kind__in=[*SubjectKind.values, CAPTURED])),
         as_number=_as("subject_id", _NUMBER, BigIntegerField(), Q(subject_kind__in=("source", "audience"))),
     )
     # What a verdict tells, with its reason and both wordings, is not told twice.
@@ -249,7 +251,7 @@ def _as(column: str, pattern: str, field: Any, condition: Q) -> Case:
 
 def _seen_events(principal: Principal, rows: QuerySet[Any]) -> QuerySet[Any]:
     """Nothing about what this reader may not see: not that it is there, and not what it is called."""
-    for model in (Candidate, Memory):
+    for model in (Candidate, Memory, CaptureEvent):
         hidden = model._default_manager.filter(pk=OuterRef("as_uuid")).exclude(admitted(principal.audience_ids))
         rows = rows.exclude(Q(as_uuid__isnull=False) & Exists(hidden))
     closed = Source.objects.filter(audience__isnull=False).exclude(audience__in=principal.audience_ids)

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from apps.accounts.principal import Principal
 from apps.approvals.trail.forms import KINDS
-from apps.approvals.trail.selectors import Entry, beginnings_of_candidates, names_of_subjects
+from apps.approvals.trail.selectors import CAPTURED, Entry, beginnings_of_candidates, names_of_subjects
 from apps.candidates.models import CandidateStatus
 from apps.memories.history import FIELDS, NOTHING, Change, Names, change_of, names_in
 from apps.memories.models import Action, SubjectKind
@@ -26,6 +26,8 @@ _PAST: Final = {
     "revoke": "revoked",
     "restrict": "restricted",
     "import": "imported",
+    "overrule drop": "overruled the drop of",
+    "retry capture": "tried again",
     "withdraw": "withdrew",
     "reopen by a new source": "reopened with a new source",
 }
@@ -95,6 +97,8 @@ def _address(entry: Entry, label: str) -> str:
         return reverse("retrieval:memory", args=[label])
     if entry.subject_kind == SubjectKind.CANDIDATE and len(entry.subject_id) == 36:
         return reverse("approvals:candidate", args=[entry.subject_id])
+    if entry.subject_kind == CAPTURED and len(entry.subject_id) == 36:
+        return reverse("capture:event", args=[entry.subject_id])
     return ""
 
 
