@@ -155,6 +155,17 @@ class CaptureEvent(models.Model):
             # What is due, without reading what is done.
             models.Index(fields=["next_attempt_at"], condition=Q(state__in=UNFINISHED), name="capture_due"),
             models.Index(fields=["workspace", "-received_at", "-id"], name="capture_newest"),
+            # The few that are not done, among many that are.
+            models.Index(
+                fields=["workspace", "state", "-received_at", "-id"],
+                condition=Q(state__in=(*UNFINISHED, EventState.DEAD)),
+                name="capture_open_newest",
+            ),
+            models.Index(
+                fields=["workspace", "finished_at"],
+                condition=Q(outcome__in=DROPPED) | Q(overruled_at__isnull=False),
+                name="capture_drops",
+            ),
             models.Index(fields=["workspace", "outcome", "-received_at", "-id"], name="capture_outcome_newest"),
             models.Index(fields=["finished_at"], condition=~Q(payload=""), name="capture_payload_kept"),
             models.Index(fields=["used_at"], name="capture_used"),
