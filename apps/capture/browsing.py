@@ -20,7 +20,6 @@ from apps.capture.inbox import OWN_NAME
 from apps.capture.leasing import MAX_ATTEMPTS
 from apps.capture.models import DROPPED, CaptureEvent, CaptureEventQuerySet, EventOutcome, EventState
 from apps.capture.selectors import events_visible
-from apps.capture.splitting import readable
 from apps.core.clock import now
 from apps.core.errors import NotFound
 from apps.memories.facets import MOST, VALUES, Facets, Value
@@ -253,7 +252,7 @@ def event_sheet(principal: Principal, event_id: UUID) -> EventSheet:
 
 def kept_of(event: Any) -> str:
     """The beginning of the material, of a row that carries it, as people read it."""
-    return readable(event.beginning, event.kind).strip()
+    return str(event.beginning).strip()
 
 
 def _facts(principal: Principal, event: CaptureEvent) -> list[FactShown]:

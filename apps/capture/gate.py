@@ -109,14 +109,14 @@ def _propose(principal: Principal, event: CaptureEvent, fact: Fact, quoted: Quot
         return Judged("", EventOutcome.EXCLUDED, f"{refusal.detail} {_messages(refusal)}".strip(), type=fact.type)
     except (Invalid, Forbidden) as refusal:
         return replace(told, content=told.content[:500], reason=f"{refusal.detail} {_messages(refusal)}".strip())
-    return replace(told, **_became(proposed))
+    outcome, reason = became_of(proposed)
+    return replace(told, outcome=outcome, reason=reason, candidate=proposed.candidate.pk)
 
 
-def _became(proposed: Proposed) -> dict[str, Any]:
-    candidate = proposed.candidate
-    # Joined to an open candidate, or answered with an earlier decision: nothing new waits for anybody.
+def became_of(proposed: Proposed) -> tuple[EventOutcome, str]:
+    """Joined to an open candidate, or answered with an earlier decision: nothing new waits for anybody."""
     outcome = _OF_STATUS[CandidateStatus(proposed.status)] if proposed.created else EventOutcome.DUPLICATE
-    return {"outcome": outcome, "reason": proposed.reason or "It waits for a reviewer.", "candidate": candidate.pk}
+    return outcome, proposed.reason or "It waits for a reviewer."
 
 
 def _proposal(principal: Principal, event: CaptureEvent, fact: Fact) -> Proposal:

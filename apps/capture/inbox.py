@@ -15,6 +15,7 @@ from apps.accounts.models import Workspace
 from apps.accounts.principal import Principal
 from apps.candidates.proposal import ScopeInput, require_within_limits
 from apps.capture.models import MAX_EXTERNAL_ID, MAX_PAYLOAD, CaptureEvent
+from apps.capture.splitting import readable
 from apps.core.errors import FieldError, Refusals
 from apps.core.problems import constraint_of
 from apps.core.screening import Finding, find_code, find_personal, find_secrets, mask, masked
@@ -102,7 +103,7 @@ def check_material(material: RawMaterial, *, prefix: str = "") -> list[FieldErro
 def _keep(principal: Principal, material: RawMaterial) -> CaptureEvent:
     """A row that holds nothing that must not be stored. Slow for large material, and outside of any transaction."""
     _require_within_limits(principal, material.scope)
-    payload, notes = storable(material.content)
+    payload, notes = storable(material.content, kind=material.kind)
     digest = hashlib.sha256(payload.encode()).hexdigest()
     sources = [_without_secrets(source) for source in material.sources]
     scope = _masked_scope(material.scope)
@@ -123,9 +124,16 @@ def _keep(principal: Principal, material: RawMaterial) -> CaptureEvent:
     )
 
 
-def storable(content: str) -> tuple[str, list[str]]:
-    """Raw material without what is never kept, and a sentence for each kind of thing that was taken out."""
+def storable(content: str, *, kind: str) -> tuple[str, list[str]]:
+    """Raw material without what is never kept, and a sentence for each kind of thing that was taken out.
+
+    An exported session is kept as its turns: within its JSON nobody would recognise the code.
+    """
     text, notes = clean_text(content)
+    turns = readable(text, kind)
+    if turns != text:
+        text = turns
+        notes.append("Kept as its turns: what tools returned and what was thought is left out.")
     findings = [*find_secrets(text), *find_personal(text)]
     text = mask(text, findings)
     notes += _counted(findings)

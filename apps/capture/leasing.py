@@ -28,16 +28,17 @@ MAX_ATTEMPTS: Final = 8
 _FIRST_WAIT: Final = timedelta(seconds=20)
 _LONGEST_WAIT: Final = timedelta(hours=1)
 
+# An array is made once. As a sub-select PostgreSQL may run it for each row, and lock more than was asked for.
 _LEASE_DUE: Final = """
 UPDATE capture_captureevent SET
     state = 'processing', lease = %(lease)s, leased_until = statement_timestamp() + %(seconds)s * interval '1 second',
     attempts = attempts + 1
-WHERE id IN (
+WHERE id = ANY(ARRAY(
     SELECT id FROM capture_captureevent
     WHERE state IN ('received', 'failed', 'processing') AND (attempts = 0) = %(fresh)s
       AND CASE state WHEN 'processing' THEN leased_until ELSE next_attempt_at END <= statement_timestamp()
     ORDER BY next_attempt_at, id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
-)
+))
 RETURNING id
 """
 

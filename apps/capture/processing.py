@@ -22,7 +22,6 @@ from apps.capture.models import DROPPED, CaptureEvent, EventOutcome, EventState
 from apps.capture.prefilter import prefilter
 from apps.capture.quoted import Quoted
 from apps.capture.reading import OutOfTime, event_read, usage_record
-from apps.capture.splitting import readable
 from apps.capture.vocabulary import vocabulary_of
 from apps.core.errors import TooMany, Unavailable
 from apps.core.logs import without_words
@@ -54,7 +53,7 @@ def _process(lease: UUID, event_id: UUID, deadline: float) -> None:
     if give_up_worn_out(lease, event_id, event.attempts):
         return
     drop = prefilter(
-        readable(event.payload[:_LOOKED_AT], event.kind),
+        event.payload[:_LOOKED_AT],
         min_length=settings.FIRM_MEMORY_PREFILTER_LENGTH,
         extra_signals=settings.FIRM_MEMORY_PREFILTER_SIGNALS,
     )

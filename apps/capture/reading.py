@@ -10,13 +10,14 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 from uuid import UUID
 
+from django.conf import settings
 from django.db.models import F
 from django.db.models.functions import Now
 
 from apps.capture.extractors.base import Extraction, Extractor, Fact, Material, Refused, Usage, Vocabulary
 from apps.capture.leasing import LeaseLost, extend
 from apps.capture.models import CaptureEvent, EventState
-from apps.capture.splitting import parts_of, readable
+from apps.capture.splitting import parts_of
 from apps.core.screening.text import normalise_for_fingerprint
 
 # Estimated tokens of what is read between two moments of keeping: one call of a model, and perhaps one about types.
@@ -66,7 +67,7 @@ def event_read(
     """Everything that is found in it. Raises ``OutOfTime`` at ``deadline`` (monotonic seconds), and what the extractor
     raises; either way what was found before is kept."""
     work = Work.of(event)
-    stretches = [part.text for part in parts_of(readable(event.payload, event.kind), event.kind, budget=STRETCH)]
+    stretches = [part.text for part in parts_of(event.payload, event.kind, budget=STRETCH)]
     for text in stretches[work.read :]:
         if work.read and time.monotonic() > deadline:
             raise OutOfTime(f"{work.read} of {len(stretches)} parts are read.")
@@ -78,7 +79,13 @@ def event_read(
 
 def _material(event: CaptureEvent, text: str) -> Material:
     scope = event.scope
-    return Material(text=text, kind=event.kind, repos=tuple(scope["repos"]), domains=tuple(scope["domains"]))
+    return Material(
+        text=text,
+        kind=event.kind,
+        repos=tuple(scope["repos"]),
+        domains=tuple(scope["domains"]),
+        hints=tuple(signal.lower() for signal in settings.FIRM_MEMORY_PREFILTER_SIGNALS),
+    )
 
 
 def _beat(lease: UUID) -> Callable[[], None]:

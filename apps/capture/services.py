@@ -16,11 +16,10 @@ from apps.accounts.selectors import principal_of_origin
 from apps.candidates.models import Candidate
 from apps.candidates.proposal import Proposal, ScopeInput
 from apps.candidates.services import candidate_propose
-from apps.capture.gate import Judged, with_quote
+from apps.capture.gate import Judged, became_of, with_quote
 from apps.capture.inbox import DRAIN
-from apps.capture.models import DROPPED, CaptureEvent, EventOutcome, EventState
+from apps.capture.models import DROPPED, CaptureEvent, EventState
 from apps.capture.selectors import events_visible
-from apps.capture.splitting import readable
 from apps.core.errors import Conflict, NotFound
 from apps.memories.models import MAX_CONTENT, Tier
 from apps.taxonomy.models import MemoryType
@@ -48,12 +47,16 @@ def event_overrule(*, principal: Principal, event_id: UUID) -> Candidate:
     if not event.payload:
         raise Conflict("What was dropped is no longer kept; it is kept for 14 days.", code="not_kept")
     origin = principal_of_origin(
-        event.workspace, token_id=event.origin_token_id, user_id=event.origin_user_id, via="capture"
+        event.workspace,
+        token_id=event.origin_token_id,
+        user_id=event.origin_user_id,
+        via="capture",
+        request_id=principal.request_id,
     )
     proposed = candidate_propose(principal=origin, proposal=_proposal(event))
-    candidate = proposed.candidate
+    candidate, (outcome, became) = proposed.candidate, became_of(proposed)
     reason = f"{principal.name} overruled the drop."
-    judged = Judged(candidate.content, EventOutcome.QUEUED, reason, candidate.type.slug, candidate=candidate.pk)
+    judged = Judged(candidate.content, outcome, f"{reason} {became}", candidate.type.slug, candidate=candidate.pk)
     audit_record(
         principal,
         "overrule drop",
@@ -63,8 +66,8 @@ def event_overrule(*, principal: Principal, event_id: UUID) -> Candidate:
         after={"candidate": str(candidate.pk)},
     )
     CaptureEvent.objects.filter(pk=event.pk).update(
-        outcome=EventOutcome.QUEUED,
-        reason=f"{reason} It had been: {event.reason}",
+        outcome=outcome,
+        reason=f"{reason} {became} It had been: {event.reason}",
         facts=[*event.facts, judged.as_json()],
         overruled_by=principal.user,
         overruled_at=Now(),
@@ -74,7 +77,7 @@ def event_overrule(*, principal: Principal, event_id: UUID) -> Candidate:
 
 
 def _proposal(event: CaptureEvent) -> Proposal:
-    text = readable(event.payload, event.kind).strip()
+    text = event.payload.strip()
     tier = Tier.DURABLE if len(text) <= MAX_CONTENT[Tier.DURABLE] else Tier.INDEX
     scope = event.scope
     return Proposal(

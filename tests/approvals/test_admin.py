@@ -372,7 +372,7 @@ def test_pool_generations_are_for_admins(browser, carol, dave, db) -> None:
 
 def test_what_other_packages_register_is_not_here(browser, dave) -> None:
     labels = {model._meta.app_label for model in admin.site._registry}
-    assert labels <= {"accounts", "taxonomy", "scopes", "sources", "memories", "candidates"}
+    assert labels <= {"accounts", "taxonomy", "scopes", "sources", "memories", "candidates", "capture"}
     for model in (Task, Schedule, User):
         address = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
         assert browser(dave).get(address, follow=True).status_code == 404
