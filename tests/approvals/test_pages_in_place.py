@@ -120,7 +120,7 @@ def test_a_conflict_is_content_and_changes_no_address(page: Client, agent: Princ
     answer = sent(page, candidate, "approve", content="What alice typed.")
     assert answer.status_code == 409
     assert answer.headers[MARK] == "content"
-    assert "HX-Push-Url" not in answer.headers
+    assert answer.headers["HX-Push-Url"] == "false"
     assert "What alice typed." in words(answer)
 
 

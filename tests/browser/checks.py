@@ -78,3 +78,10 @@ def faults_of(page: Page) -> dict[str, Any]:
         "inline style or script": page.locator("[style], style, script:not([src]), [onclick], [onload]").count(),
     }
     return {name: fault for name, fault in found.items() if fault}
+
+
+def wait_for_focus(page: Page, wanted: str) -> None:
+    """On the element of this id or kind. It gets there a moment after what it is in is shown."""
+    page.wait_for_function(
+        "wanted => (document.activeElement.id || document.activeElement.tagName) === wanted", arg=wanted, timeout=10_000
+    )

@@ -17,7 +17,7 @@ from apps.candidates.models import Candidate
 from apps.capture.models import CaptureEvent, EventOutcome, EventState
 from apps.sources.services import SourceInput
 from tests import ledger
-from tests.browser.checks import faults_of
+from tests.browser.checks import faults_of, wait_for_focus
 from tests.browser.conftest import Watched
 from tests.capture.doubles import DECISION
 from tests.capture.finished import a_fact_that_became_nothing, done, fact_of, in_state
@@ -100,6 +100,8 @@ def test_a_wrong_drop_is_found_and_overruled_by_keyboard(
     assert "outcome=dropped_classifier" in page.url
     page.locator(".row-title").press("Enter")
     expect(page.locator("#event")).to_contain_text(DECISION)
+    if javascript:
+        wait_for_focus(page, "H1")  # what is pressed before would lose it
     page.get_by_role("link", name="Drops of this week").press("Enter")
     expect(page.locator(".drop")).to_have_count(3)
     page.locator(".drop", has_text=DECISION).get_by_role("button", name="Make a candidate of it").press("Enter")

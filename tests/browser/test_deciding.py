@@ -20,7 +20,7 @@ from apps.candidates.proposal import ScopeInput
 from apps.candidates.revisions import Revision, candidate_revise
 from apps.memories.models import Memory
 from tests import ledger
-from tests.browser.checks import faults_of
+from tests.browser.checks import faults_of, wait_for_focus
 from tests.browser.conftest import PASSWORD, Watched
 from tests.conftest import Issued, add_person
 
@@ -50,13 +50,6 @@ def url(row: Candidate) -> str:
 
 def statement(page: Page) -> Any:
     return page.locator(".statement-hero")
-
-
-def wait_for_focus(page: Page, wanted: str) -> None:
-    """On the element of this id or kind. It gets there a moment after what it is in is shown."""
-    page.wait_for_function(
-        "wanted => (document.activeElement.id || document.activeElement.tagName) === wanted", arg=wanted, timeout=10_000
-    )
 
 
 # --- numbers ------------------------------------------------------------------------------------------------
@@ -257,13 +250,14 @@ def test_the_answer_to_a_decision_is_lost(window: Window, alice: User, agent: Pr
     row = ledger.propose(agent)
     seen = window(alice, expect_failures=True)
     page = seen.page
-    seen.go(url(row))
 
     def lose(route: Any) -> None:
         route.fetch()
         route.abort()
 
+    # Before the page is opened: one that is open already goes on for a moment without whoever holds its requests.
     page.route("**/approve/", lose, times=1)
+    seen.go(url(row))
     page.keyboard.press("a")
     page.get_by_role("button", name="Try again").click()
     expect(page.get_by_role("alert")).to_contain_text("It had arrived")
@@ -274,9 +268,9 @@ def test_a_server_in_trouble_keeps_the_form(window: Window, alice: User, agent: 
     row = ledger.propose(agent)
     seen = window(alice, expect_failures=True)
     page = seen.page
-    seen.go(url(row))
     broken = {"status": 502, "content_type": "text/html", "body": "<h1>Bad gateway</h1>"}
     page.route("**/approve/", lambda route: route.fulfill(**broken), times=1)
+    seen.go(url(row))
     page.keyboard.press("e")
     page.locator("#approve-content").fill("What alice typed.")
     page.keyboard.press("Control+Enter")
@@ -292,10 +286,10 @@ def test_a_button_is_dead_while_its_decision_is_on_the_way(window: Window, alice
     first, second = ledger.propose(agent), ledger.propose(agent)
     seen = window(alice)
     page = seen.page
-    seen.go(url(first))
-    expect(statement(page)).to_have_text(first.content)
     held: list[Any] = []
     page.route("**/approve/", lambda route: held.append(route), times=1)
+    seen.go(url(first))
+    expect(statement(page)).to_have_text(first.content)
     page.keyboard.press("a")
     expect(page.locator("button.decision-button:enabled")).to_have_count(0)
     page.keyboard.press("a")
