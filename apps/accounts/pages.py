@@ -10,11 +10,16 @@ from django.contrib.auth.views import redirect_to_login
 from django.db import connection
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.cache import add_never_cache_headers
+from django.utils.http import url_has_allowed_host_and_scheme
 
 from apps.accounts.models import Role
 from apps.accounts.principal import Principal
 from apps.accounts.sessions import session_principal
 from apps.core.addresses import repeatable_path
+from apps.core.errors import Conflict
+
+# Sent along by the script of a page: whom that page was made for.
+PERSON = "Firm-Memory-Person"
 
 P = ParamSpec("P")
 
@@ -42,6 +47,7 @@ def page(role: Role = Role.MEMBER, *, to: str = "see this page", via: str = "ui"
             principal = session_principal(request, via)
             if principal is None:
                 return _send_to_sign_in(request)
+            _require_the_same_person(request, principal)
             principal.require_reading_role(role, to=to)
             request.principal = principal  # type: ignore[attr-defined]
             response = view(request, *args, **kwargs)  # type: ignore[arg-type]
@@ -53,6 +59,17 @@ def page(role: Role = Role.MEMBER, *, to: str = "see this page", via: str = "ui"
     return decorate
 
 
+def _require_the_same_person(request: HttpRequest, principal: Principal) -> None:
+    """What a page was opened for by one person is not done in the name of another who signed in since."""
+    opened_by = request.headers.get(PERSON)
+    if opened_by and principal.user is not None and opened_by != str(principal.user.pk):
+        raise Conflict(
+            f"This page was opened by somebody else; {principal.name} has signed in since, perhaps in another window. "
+            "Nothing was done. Load the page again.",
+            code="another_person",
+        )
+
+
 def _send_to_sign_in(request: HttpRequest) -> HttpResponseBase:
     # While the database is down nobody can sign in: say that, instead of asking for a password in vain.
     with connection.cursor() as cursor:
@@ -62,4 +79,13 @@ def _send_to_sign_in(request: HttpRequest) -> HttpResponseBase:
         htmx: Any = request.htmx  # type: ignore[attr-defined]
         target = redirect_to_login(repeatable_path(htmx.current_url_abs_path or "/"))["Location"]
         return HttpResponse(status=204, headers={"HX-Redirect": target})
-    return redirect_to_login(repeatable_path(request.get_full_path()) if request.method in ("GET", "HEAD") else "/")
+    return redirect_to_login(repeatable_path(_page_of(request)))
+
+
+def _page_of(request: HttpRequest) -> str:
+    """Where to come back to: what was asked for, or the page whose form was sent."""
+    if request.method in ("GET", "HEAD"):
+        return request.get_full_path()
+    origin, referer = f"{request.scheme}://{request.get_host()}", request.headers.get("Referer", "")
+    path = referer.removeprefix(origin) if referer.startswith(f"{origin}/") else "/"
+    return path if url_has_allowed_host_and_scheme(path, allowed_hosts=None) else "/"

@@ -171,7 +171,6 @@ def token_create(
     return token, secret
 
 
-@transaction.atomic
 def builtin_bot(workspace: Workspace, name: str) -> ApiToken:
     """The ownerless bot that stands behind what operators bring in by a command. Nobody knows its secret."""
     known = ApiToken.objects.filter(workspace=workspace, name=name).first()
@@ -183,6 +182,7 @@ def builtin_bot(workspace: Workspace, name: str) -> ApiToken:
     return token
 
 
+@transaction.atomic
 def token_revoke(*, principal: Principal, token: ApiToken) -> ApiToken:
     """End a token now. Revoking it again changes nothing."""
     _require_admin(principal, to="revoke tokens")

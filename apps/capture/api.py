@@ -54,6 +54,10 @@ class ReceivedManyOut(serializers.Serializer[Any]):
     """The answer to JSON lines, in their order."""
 
     events = serializers.ListField(child=serializers.UUIDField())
+    notes = serializers.ListField(
+        child=serializers.CharField(allow_blank=True),
+        help_text="For each line why it was not kept; blank where it was.",
+    )
 
 
 class EventOut(serializers.Serializer[Any]):
@@ -150,7 +154,8 @@ class IngestView(APIView):
         received_all = events_receive(
             principal=principal, materials=materials, prefixes=[f"[{number}]." for number, _ in lines]
         )
-        return Response({"events": [str(one.event.pk) for one in received_all]}, status=202)
+        events = [str(one.event.pk) for one in received_all]
+        return Response({"events": events, "notes": [one.note for one in received_all]}, status=202)
 
 
 def _has_lines(request: Request) -> bool:
@@ -189,8 +194,7 @@ def _material(data: dict[str, Any]) -> RawMaterial:
 
 def _received(received: Received) -> dict[str, Any]:
     event = received.event
-    note = "" if received.created else "This material was handed over before; it is not read again."
-    return {"event": str(event.pk), "notes": event.notes, "note": note}
+    return {"event": str(event.pk), "notes": event.notes if received.created else [], "note": received.note}
 
 
 class EventView(APIView):

@@ -18,6 +18,7 @@ from apps.capture.inbox import source_from_json
 from apps.capture.models import CaptureEvent, EventOutcome
 from apps.capture.quoted import Quoted
 from apps.core.errors import Excluded, Forbidden, Invalid
+from apps.core.screening import SECRETS
 from apps.memories.models import MAX_CONTENT, Tier
 from apps.memories.selectors import memories_by_reference
 from apps.sources.services import MAX_QUOTE, SourceInput
@@ -26,6 +27,7 @@ _OF_STATUS: Final = {
     CandidateStatus.PENDING: EventOutcome.QUEUED,
     CandidateStatus.QUARANTINED: EventOutcome.QUARANTINED,
 }
+READ_BY_A_MODEL: Final = ("llm", "provider")
 NOTHING: Final = "Nothing durable was found in it."
 
 
@@ -40,6 +42,8 @@ class Judged:
     confidence: float | None = None
     quote: str = ""
     candidate: UUID | None = None
+    # It was excluded for something that must not be kept, which so stands in the material, too.
+    taints: bool = False
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -71,7 +75,13 @@ def outcome_of(judged: Sequence[Judged], note: str = "") -> tuple[EventOutcome, 
     best = min((one.outcome for one in judged), key=lambda outcome: outcome.rank)
     counts = {outcome: sum(one.outcome == outcome for one in judged) for outcome in EventOutcome}
     told = ", ".join(f"{_SAID[outcome]}: {count}" for outcome, count in counts.items() if count)
-    return best, f"{told[0].upper()}{told[1:]}." + (f" {note}" if note else "")
+    sentences = [f"{told[0].upper()}{told[1:]}."]
+    if best not in _OF_STATUS.values():
+        # Nothing came of it, so why is all there is to say; a note that nothing was found would be beside the point.
+        sentences.append(next(one.reason for one in judged if one.outcome == best))
+    elif note:
+        sentences.append(note)
+    return best, " ".join(sentences)
 
 
 _SAID: Final = {
@@ -106,7 +116,13 @@ def _propose(principal: Principal, event: CaptureEvent, fact: Fact, quoted: Quot
             proposed = candidate_propose(principal=principal, proposal=_proposal(principal, event, fact))
     except Excluded as refusal:
         # The text holds what must not be kept, so it is not kept here either.
-        return Judged("", EventOutcome.EXCLUDED, f"{refusal.detail} {_messages(refusal)}".strip(), type=fact.type)
+        return Judged(
+            "",
+            EventOutcome.EXCLUDED,
+            f"{refusal.detail} {_messages(refusal)}".strip(),
+            type=fact.type,
+            taints=SECRETS in refusal.extra.get("exclusions", ()),
+        )
     except (Invalid, Forbidden) as refusal:
         return replace(told, content=told.content[:500], reason=f"{refusal.detail} {_messages(refusal)}".strip())
     outcome, reason = became_of(proposed)
@@ -122,7 +138,9 @@ def became_of(proposed: Proposed) -> tuple[EventOutcome, str]:
 def _proposal(principal: Principal, event: CaptureEvent, fact: Fact) -> Proposal:
     scope = event.scope
     content = fact.content.strip()
-    targets = memories_by_reference(principal, list(fact.supersedes)) if fact.supersedes else {}
+    # Without a model nobody knows whether a number that is mentioned is one that is replaced.
+    wanted = fact.supersedes if event.extractor in READ_BY_A_MODEL else ()
+    targets = memories_by_reference(principal, list(wanted)) if wanted else {}
     return Proposal(
         content=content,
         type=fact.type,
@@ -130,7 +148,7 @@ def _proposal(principal: Principal, event: CaptureEvent, fact: Fact) -> Proposal
         sources=with_quote(event, fact.quote),
         confidence=fact.confidence,
         # What the text names and is not there replaces nothing, and is no reason to lose the fact.
-        supersedes=tuple(reference for reference in fact.supersedes if reference in targets),
+        supersedes=tuple(reference for reference in wanted if reference in targets),
         tier=Tier.DURABLE if len(content) <= MAX_CONTENT[Tier.DURABLE] else Tier.INDEX,
         doubt=fact.doubt,
     )

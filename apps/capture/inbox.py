@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any, Final
+from urllib.parse import unquote
 
 from django.db import IntegrityError, transaction
+from django.utils.crypto import salted_hmac
 from django_q.tasks import async_task
 
 from apps.accounts.models import Workspace
@@ -20,6 +23,7 @@ from apps.core.errors import FieldError, Refusals
 from apps.core.problems import constraint_of
 from apps.core.screening import Finding, find_code, find_personal, find_secrets, mask, masked
 from apps.core.screening.text import check_text, clean_text
+from apps.scopes.identity import parse_remote
 from apps.scopes.scope import Scope
 from apps.scopes.selectors import find_repository
 from apps.scopes.services import check_scope
@@ -29,6 +33,7 @@ from apps.sources.services import SourceInput, check_sources
 DRAIN: Final = "apps.capture.tasks.drain"
 # A name that is made of the content, where the sender has none: the same material twice is then one event.
 OWN_NAME: Final = "sha256:"
+_ESCAPED: Final = re.compile(r"\\u00(2[0-9a-f]|3[0-9a-f]|[4-6][0-9a-f]|7[0-9a-e])", re.IGNORECASE)
 _NOBODYS: Final = 0  # no row has this id
 
 
@@ -49,6 +54,7 @@ class Received:
 
     event: CaptureEvent
     created: bool
+    note: str = ""
 
 
 def event_receive(*, principal: Principal, material: RawMaterial) -> Received:
@@ -110,7 +116,7 @@ def _keep(principal: Principal, material: RawMaterial) -> CaptureEvent:
     return CaptureEvent(
         workspace=principal.workspace,
         kind=material.kind,
-        external_id=masked(material.external_id.strip()) or own_name(digest, scope, sources),
+        external_id=_name(material.external_id.strip()) or own_name(digest, scope, sources),
         payload=payload,
         content_hash=digest,
         size=len(payload),
@@ -130,6 +136,8 @@ def storable(content: str, *, kind: str) -> tuple[str, list[str]]:
     An exported session is kept as its turns: within its JSON nobody would recognise the code.
     """
     text, notes = clean_text(content)
+    # In an escape nobody would recognise a secret.
+    text = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
     turns = readable(text, kind)
     if turns != text:
         text = turns
@@ -160,12 +168,28 @@ def own_name(digest: str, scope: Mapping[str, Any], sources: Sequence[SourceInpu
     return f"{OWN_NAME}{hashlib.sha256(about.encode()).hexdigest()}"
 
 
+def _name(external_id: str) -> str:
+    """Masked where it must be, and still another one for every other name: what was masked is told apart by a keyed
+    hash, from which nobody finds it again."""
+    kept = masked(external_id)
+    if kept == external_id:
+        return kept
+    told_apart = salted_hmac("capture external id", external_id, algorithm="sha256").hexdigest()[:20]
+    return f"{kept[: MAX_EXTERNAL_ID - 21]}#{told_apart}"
+
+
 def _masked_scope(scope: ScopeInput) -> dict[str, Any]:
     return {
         "firm": scope.firm,
         "domains": [masked(name) for name in scope.domains],
-        "repos": [masked(name) for name in scope.repos],
+        "repos": [_repository(name) for name in scope.repos],
     }
+
+
+def _repository(name: str) -> str:
+    """A remote without whoever it is fetched as; pipelines know it with a password in it."""
+    remote = parse_remote(name)
+    return masked(name if remote is None else f"https://{remote.identity}" if "@" in name and "://" in name else name)
 
 
 def _without_secrets(source: SourceInput) -> SourceInput:
@@ -174,9 +198,15 @@ def _without_secrets(source: SourceInput) -> SourceInput:
         reference=masked(source.reference),
         title=masked(source.title),
         quote=masked(source.quote),
-        # An address with a secret in it leads nowhere once that is masked.
-        url=source.url if masked(source.url) == source.url else "",
+        # An address with a secret in it leads nowhere once that is masked, and neither does a commit.
+        url=source.url if _is_clean(source.url) else "",
+        commit=source.commit if _is_clean(source.commit or "") else None,
     )
+
+
+def _is_clean(text: str) -> bool:
+    plain = unquote(text)
+    return masked(text) == text and masked(plain) == plain
 
 
 def source_as_json(source: SourceInput) -> dict[str, Any]:
@@ -224,5 +254,18 @@ def _insert(event: CaptureEvent) -> Received:
         if constraint_of(error) != "capture_event_once":
             raise
         rows = CaptureEvent.objects.filter(workspace=event.workspace, kind=event.kind, external_id=event.external_id)
-        return Received(rows.get(), created=False)
+        earlier: CaptureEvent = rows.get()
+        return Received(earlier, created=False, note=_note_on(earlier, event))
     return Received(event, created=True)
+
+
+def _note_on(earlier: CaptureEvent, event: CaptureEvent) -> str:
+    """Why this was not kept. Of another's material no more is told than that it is there."""
+    if (earlier.origin_token_id, earlier.origin_user_id) != (event.origin_token_id, event.origin_user_id):
+        return "Somebody else handed over material of this kind and name before; this was not kept."
+    if earlier.content_hash == event.content_hash:
+        return "This material was handed over before; it is not read again."
+    return (
+        "Other material of this kind and name was handed over before; this was not kept. Give what has changed a name "
+        "that changes with it, such as one that ends in the commit."
+    )

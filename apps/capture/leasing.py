@@ -16,7 +16,7 @@ from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from django.db import close_old_connections, connection
+from django.db import close_old_connections, connection, transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
@@ -107,6 +107,7 @@ def wait_before(attempt: int, *, at_least: float = 0.0) -> timedelta:
     return max(longest * random.uniform(0.5, 1.0), timedelta(seconds=at_least))  # noqa: S311 - no secret
 
 
+@transaction.atomic
 def event_fail(lease: UUID, event_id: UUID, *, error: str, permanent: bool = False, retry_after: float = 0.0) -> str:
     """Note why it failed and when it is tried again, or that it is given up. Answers the state that it is in now.
 
@@ -121,12 +122,14 @@ def event_fail(lease: UUID, event_id: UUID, *, error: str, permanent: bool = Fal
     return state
 
 
+@transaction.atomic
 def event_postpone(lease: UUID, event_id: UUID, *, reason: str, wait: timedelta) -> None:
     """Put it back without counting the attempt: nothing is wrong with it, there is just no room now."""
     event = leased(lease, event_id)
     _release(event, state=EventState.RECEIVED, reason=reason, wait=wait, attempts=F("attempts") - 1)
 
 
+@transaction.atomic
 def give_up_worn_out(lease: UUID, event_id: UUID, attempts: int) -> bool:
     """Whether an event has had its attempts: one that kills every worker leaves no error, only a count."""
     if attempts <= MAX_ATTEMPTS:

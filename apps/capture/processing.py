@@ -16,7 +16,7 @@ from apps.accounts.selectors import principal_of_origin
 from apps.capture.budget import seconds_until_affordable
 from apps.capture.extractors.base import Extraction, ExtractorError
 from apps.capture.extractors.registry import get_extractor
-from apps.capture.gate import Judged, facts_propose, outcome_of
+from apps.capture.gate import READ_BY_A_MODEL, Judged, facts_propose, outcome_of
 from apps.capture.leasing import LeaseLost, event_fail, event_postpone, give_up_worn_out
 from apps.capture.models import DROPPED, CaptureEvent, EventOutcome, EventState
 from apps.capture.prefilter import prefilter
@@ -88,7 +88,7 @@ def _read(lease: UUID, event: CaptureEvent, deadline: float) -> Extraction:
     if extractor is None:
         return Extraction(note=_NO_EXTRACTOR)
     wait = seconds_until_affordable()
-    if extractor.name in ("llm", "provider") and wait:
+    if extractor.name in READ_BY_A_MODEL and wait:
         raise ExtractorError("The day's tokens (FIRM_MEMORY_LLM_DAILY_TOKENS) are used up.", retry_after=wait)
     return event_read(lease, event, extractor, vocabulary_of(event.workspace), deadline=deadline)
 
@@ -109,7 +109,8 @@ def _quoted(event: CaptureEvent) -> Quoted:
 
 def event_finish(lease: UUID, event_id: UUID, judged: list[Judged], *, outcome: EventOutcome, reason: str) -> None:
     """Write what became of it, in the transaction of its candidates where there is one. Raises ``LeaseLost``."""
-    cleared: dict[str, Any] = {} if outcome in DROPPED else {"payload": ""}
+    kept = outcome in DROPPED and not any(one.taints for one in judged)
+    cleared: dict[str, Any] = {} if kept else {"payload": ""}
     held = CaptureEvent.objects.filter(pk=event_id, lease=lease, state=EventState.PROCESSING)
     finished = held.update(
         state=EventState.DONE,

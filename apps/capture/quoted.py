@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from typing import Final
 
 from apps.accounts.principal import Principal
@@ -13,10 +14,14 @@ from apps.core.screening.text import normalise_for_fingerprint
 from apps.memories.models import Memory
 from apps.retrieval.terms import any_of, rarest_terms, within
 
-# Sørensen–Dice over words. What shares as much with a memory that the material names by its number repeats it; of one
-# that is not named, nearly every word has to be the same.
-NAMED: Final = 0.6
+# Share of the words of both that stand in the same order. What shares as much with a memory that the material names by
+# its number repeats it; of one that is not named, nearly every word has to be the same.
+NAMED: Final = 0.75
 VERBATIM: Final = 0.9
+# A passage of fewer words is in many texts without being quoted from any.
+_LEAST_WORDS: Final = 5
+# How much of a fact must be the memory's words, where it holds all of them and more (a line of an answer in JSON).
+_MOSTLY: Final = 0.6
 _MOST_NAMED: Final = 200
 _TERMS: Final = 12
 _MATCHES: Final = 500
@@ -44,7 +49,7 @@ class Quoted:
         for memories, enough in ((self.named, NAMED), (self._like(fact.content), VERBATIM)):
             for memory in memories:
                 theirs = words_of(memory.content)
-                if any(share(mine, theirs) >= enough for mine in texts):
+                if any(repeats(mine, theirs, enough=enough) for mine in texts):
                     return self._called(memory)
         return None
 
@@ -62,10 +67,35 @@ class Quoted:
         return memory.label if set(memory.audience_ids) <= self.principal.audience_ids else "a memory"
 
 
-def words_of(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(normalise_for_fingerprint(text)))
+def words_of(text: str) -> tuple[str, ...]:
+    return tuple(_WORD.findall(normalise_for_fingerprint(text)))
 
 
-def share(mine: frozenset[str], theirs: frozenset[str]) -> float:
-    """Sørensen–Dice: twice the words in common, of all the words of both."""
-    return 2 * len(mine & theirs) / (len(mine) + len(theirs)) if mine or theirs else 0.0
+_DENIALS: Final = frozenset(
+    [
+        *("not", "no", "never", "none", "without", "nor", "wrong", "longer", "instead", "neither", "cannot", "t"),
+        *("nicht", "kein", "keine", "nie", "ohne", "ne", "pas", "jamais", "sans", "nunca", "sin", "não", "sem"),
+    ]
+)
+
+
+def repeats(mine: tuple[str, ...], theirs: tuple[str, ...], *, enough: float) -> bool:
+    """Whether one says what the other says, word for word or nearly so, and denies none of it.
+
+    The order counts: "jitter, never fixed waits" has the words of its opposite.
+    """
+    if _stands_in(mine, theirs):
+        return True
+    if _denials(mine) != _denials(theirs):
+        return False
+    if _stands_in(theirs, mine) and len(theirs) >= _MOSTLY * len(mine):
+        return True
+    return SequenceMatcher(None, mine, theirs, autojunk=False).ratio() >= enough
+
+
+def _stands_in(part: tuple[str, ...], whole: tuple[str, ...]) -> bool:
+    return len(part) >= _LEAST_WORDS and f" {' '.join(part)} " in f" {' '.join(whole)} "
+
+
+def _denials(words: tuple[str, ...]) -> int:
+    return sum(word in _DENIALS for word in words)

@@ -23,6 +23,11 @@ from apps.core.screening.text import normalise_for_fingerprint
 # Estimated tokens of what is read between two moments of keeping: one call of a model, and perhaps one about types.
 STRETCH: Final = 6_000
 MAX_FACTS: Final = 200
+_MOST_REFUSED: Final = 10_000
+_TOLD: Final = 500
+_BEYOND: Final = (
+    f"One piece of material brings at most {MAX_FACTS} candidates, and this is one more. Hand it over in parts."
+)
 
 
 class OutOfTime(Exception):
@@ -51,13 +56,16 @@ class Work:
         return asdict(self)
 
     def plus(self, found: Extraction, *, stretches: int) -> Work:
+        facts = tuple(_distinct((*self.facts, *found.facts)))
+        beyond = [Refused(fact.content[:_TOLD], "dropped_classifier", _BEYOND) for fact in facts[MAX_FACTS:]]
         return replace(
             self,
             read=self.read + 1,
             stretches=stretches,
-            facts=tuple(_distinct((*self.facts, *found.facts)))[:MAX_FACTS],
-            refused=(*self.refused, *found.refused)[:MAX_FACTS],
-            note=found.note or self.note,
+            facts=facts[:MAX_FACTS],
+            refused=(*self.refused, *found.refused, *beyond)[:_MOST_REFUSED],
+            # What is said of one part of several is not true of the whole.
+            note=found.note if stretches == 1 else "",
         )
 
 
@@ -98,6 +106,7 @@ def _beat(lease: UUID) -> Callable[[], None]:
 
 def _keep(lease: UUID, event: CaptureEvent, extractor: Extractor, work: Work, usage: Usage) -> None:
     held = CaptureEvent.objects.filter(pk=event.pk, lease=lease, state=EventState.PROCESSING)
+    event.extractor = extractor.name
     kept = held.update(
         work=work.as_json(),
         extractor=extractor.name,

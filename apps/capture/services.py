@@ -55,6 +55,8 @@ def event_overrule(*, principal: Principal, event_id: UUID) -> Candidate:
     )
     proposed = candidate_propose(principal=origin, proposal=_proposal(event))
     candidate, (outcome, became) = proposed.candidate, became_of(proposed)
+    if len(event.payload.strip()) > MAX_CONTENT[Tier.INDEX]:
+        became += f" Only its first {MAX_CONTENT[Tier.INDEX]:,} characters went into the candidate."
     reason = f"{principal.name} overruled the drop."
     judged = Judged(candidate.content, outcome, f"{reason} {became}", candidate.type.slug, candidate=candidate.pk)
     audit_record(

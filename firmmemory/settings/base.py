@@ -122,6 +122,7 @@ MIDDLEWARE = [
     "apps.core.middleware.PatienceMiddleware",
     "apps.core.middleware.HealthMiddleware",
     "apps.core.middleware.ProblemMiddleware",
+    "django.middleware.gzip.GZipMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",

@@ -56,7 +56,35 @@
 
   const kept = (event) => (event.detail.elt.closest("form") ? " What you typed is still here." : "");
 
+  // --- what was meant for the page that has just gone -----------------------------------------------------------------
+  // Whoever is still typing, or clicks twice, has not seen what stands there now. Keys wait for a pause, buttons a moment.
+  const UNSEEN = 500;
+  let swappedAt = -Infinity, keyAt = -Infinity, typingOn = false, deciding = 0;
+  const unseen = () => performance.now() - swappedAt < UNSEEN;
+
+  function isTypedOn() {
+    const now = performance.now(), before = keyAt;
+    keyAt = now;
+    typingOn &&= now - before < UNSEEN || unseen();
+    return typingOn;
+  }
+
+  document.addEventListener("htmx:beforeRequest", (event) => { if (event.detail.requestConfig.verb === "post") deciding += 1; });
+  document.addEventListener("htmx:afterRequest", (event) => { if (event.detail.requestConfig.verb === "post") deciding -= 1; });
+  document.addEventListener("htmx:afterSwap", (event) => {
+    if (event.detail.target?.id !== "content") return;
+    swappedAt = performance.now();
+    typingOn = true;
+  });
+  document.addEventListener("click", (event) => {
+    if (!unseen() || !event.target.closest(".decision-button, #undo button")) return;
+    event.preventDefault();
+    event.stopPropagation();
+  }, true);
+
   document.addEventListener("htmx:configRequest", (event) => {
+    // Whom this page was made for: in another window somebody else may have signed in since.
+    event.detail.headers["Firm-Memory-Person"] = document.body.dataset.person ?? "";
     // Signing in again, perhaps in another window, renews the token; the cookie has the one that counts.
     const token = cookie("csrftoken");
     if (token && event.detail.parameters.csrfmiddlewaretoken) event.detail.parameters.csrfmiddlewaretoken = token;
@@ -157,6 +185,20 @@
     offer.remove();
   }
 
+  // What was changed is shown as long as it would be sent.
+  document.addEventListener("toggle", ({ target }) => {
+    if (!target.matches?.(".amend") || target.open) return;
+    if ([...target.querySelectorAll("input, textarea, select")].some((field) => !untouched(field))) target.open = true;
+  }, true);
+
+  document.addEventListener("submit", (event) => {
+    if (event.target.id !== "approve" || !byId("reject-reason")?.value.trim()) return;
+    event.preventDefault();
+    event.stopPropagation();
+    say("There is a reason to reject it below. Clear that before you approve, or reject it.");
+    byId("reject-reason").focus();
+  }, true);
+
   // --- clicks ---------------------------------------------------------------------------------------------------------
   document.addEventListener("click", (event) => {
     const opener = event.target.closest("[data-dialog]");
@@ -211,6 +253,7 @@
   };
 
   document.addEventListener("keydown", (event) => {
+    const typedOn = isTypedOn();
     if (event.isComposing || document.querySelector("dialog[open]")) return;
     const { target, key } = event;
     if (types(target)) {
@@ -223,6 +266,7 @@
       return;
     }
     if (event.ctrlKey || event.metaKey || event.altKey || event.repeat && key !== "j" && key !== "k" || !switchedOn()) return;
+    if (typedOn || deciding) { event.preventDefault(); return; }
     const element = pressedBy(key);
     if (element) press(element);
     else if (!actions[key] || actions[key]() === false) return;

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import gzip
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -62,6 +64,41 @@ def test_what_must_not_be_repeated_is_not_come_back_to(browser, db, path, in_pla
 
 def test_a_post_of_nobody_is_not_repeated_as_a_get(browser, db) -> None:
     assert browser().post(PAGE).headers["Location"] == "/accounts/login/?next=/"
+
+
+@pytest.mark.parametrize(
+    ("referer", "back"),
+    [
+        ("http://testserver/review/1/?type=bug_fixes", "/review/1/%3Ftype%3Dbug_fixes"),
+        ("http://testserver/review/1/?q=AKIAIOSFODNN7EXAMPLA", "/review/1/%3Fq%3D%255Bsecret"),
+        ("https://elsewhere.example/review/1/", "/"),
+        ("http://testserver.elsewhere.example/", "/"),
+        ("http://testserver//elsewhere.example/", "/"),
+    ],
+)
+def test_who_sends_a_form_comes_back_to_its_page(browser, db, referer, back) -> None:
+    answer = browser().post(PAGE, headers={"Referer": referer})
+    assert answer.headers["Location"].startswith(f"/accounts/login/?next={back}")
+    assert back != "/" or answer.headers["Location"].endswith("=/")
+
+
+@pytest.mark.parametrize("path", [PAGE, "/static/css/firm-memory.css"])
+def test_what_is_sent_is_compressed_for_who_takes_it(browser, alice, path) -> None:
+    client = browser(alice)
+    plain, packed = client.get(path), client.get(path, headers={"Accept-Encoding": "gzip"})
+    if path == PAGE:  # too short to be worth it
+        assert "Content-Encoding" not in packed.headers
+        return
+    assert packed.headers["Content-Encoding"] == "gzip"
+    assert gzip.decompress(b"".join(packed)) == b"".join(plain)
+
+
+def test_a_page_of_one_person_does_nothing_in_the_name_of_another(browser, alice, carol) -> None:
+    client = browser(carol)
+    assert client.get(PAGE, headers={"Firm-Memory-Person": str(carol.pk)}).status_code == 200
+    refused = client.get(PAGE, headers={"Firm-Memory-Person": str(alice.pk)})
+    assert refused.status_code == 409
+    assert "carol has signed in since" in refused.content.decode()
 
 
 def test_htmx_reloads_instead_of_swapping_in_the_sign_in_page(browser, db) -> None:

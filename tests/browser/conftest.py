@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
+from weakref import WeakSet
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from apps.memories.providers.mem0.provider import Mem0Provider
@@ -58,6 +59,40 @@ def chromium(
         browser.close()
 
 
+# A person looks before they press: what comes at once after a swap was meant for what stood there before.
+_NOTES_SWAPS = "addEventListener('htmx:afterSwap', () => { window.swappedAt = performance.now(); });"
+_LOOKED_AT: WeakSet[Page] = WeakSet()
+_LOOKED = "() => !(performance.now() - window.swappedAt < 550)"
+
+
+def looks_first(page: Page) -> None:
+    """Have keys wait until a person would press them."""
+    press = page.keyboard.press
+
+    def after_a_look(key: str, **options: Any) -> None:
+        look(page)
+        press(key, **options)
+
+    page.keyboard.press = after_a_look  # type: ignore[method-assign]
+
+
+def clicks_look_first(patch: pytest.MonkeyPatch) -> None:
+    """The same for what is clicked."""
+    for name in ("click", "press"):
+        acts = getattr(Locator, name)
+
+        def after_a_look(self: Locator, *arguments: Any, acts: Any = acts, **options: Any) -> None:
+            if self.page in _LOOKED_AT:
+                look(self.page)
+            acts(self, *arguments, **options)
+
+        patch.setattr(Locator, name, after_a_look)
+
+
+def look(page: Page) -> None:
+    page.wait_for_function(_LOOKED)
+
+
 @dataclass
 class Watched:
     """A page, and everything that it said to the console or asked of the network."""
@@ -78,7 +113,7 @@ class Watched:
     def heard(self, message: ConsoleMessage) -> None:
         # Chromium itself notes every answer of 400 and above to a navigation; that is not the page speaking.
         refused = "the server responded with a status of 4" in message.text
-        failed = self.expect_failures and re.search("Failed to load resource|htmx:|Error Code 5", message.text)
+        failed = self.expect_failures and re.search("Failed to load resource|htmx:|Error Code [45]", message.text)
         if message.type in ("error", "warning") and not refused and not failed:
             self.said.append(f"{message.type}: {message.text}")
 
@@ -111,7 +146,11 @@ def window(chromium: Browser, live_server: LiveServer) -> Iterator[Callable[...,
             java_script_enabled=javascript,
         )
         context.set_default_timeout(8_000)
+        context.add_init_script(_NOTES_SWAPS)
         watched = Watched(context.new_page(), live_server.url, expect_failures=expect_failures)
+        if javascript:
+            looks_first(watched.page)
+            _LOOKED_AT.add(watched.page)
         watched.page.on("console", watched.heard)
         watched.page.on("pageerror", lambda error: watched.said.append(f"uncaught: {error}"))
         watched.page.on("dialog", lambda dialog: (watched.said.append("a dialog opened"), dialog.dismiss()))
@@ -121,7 +160,9 @@ def window(chromium: Browser, live_server: LiveServer) -> Iterator[Callable[...,
             admit(watched, who)
         return watched
 
-    yield make
+    with pytest.MonkeyPatch.context() as patch:
+        clicks_look_first(patch)
+        yield make
     for watched in opened:
         assert watched.said == []
         assert watched.foreign == []

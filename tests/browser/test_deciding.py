@@ -10,6 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
+from django.test import Client
 from playwright.sync_api import Page, expect
 
 from apps.accounts.models import Role, Workspace
@@ -293,7 +294,7 @@ def test_a_button_is_dead_while_its_decision_is_on_the_way(window: Window, alice
     page.keyboard.press("a")
     expect(page.locator("button.decision-button:enabled")).to_have_count(0)
     page.keyboard.press("a")
-    page.keyboard.press("a")
+    page.keyboard.press("j")
     wait_for_one(page, held)
     held[0].continue_()
     expect(statement(page)).to_have_text(second.content)
@@ -324,6 +325,87 @@ def test_a_refused_decision_leaves_the_address_of_the_page(window: Window, alice
     page.locator(".queue-form button[value=reject]").click()
     expect(page.locator(".notice-error")).to_have_count(1)
     assert page.url.endswith("/review/")
+
+
+# --- what was meant for the page that has just gone -----------------------------------------------------------
+def test_whoever_types_on_decides_about_nothing(window: Window, alice: User, agent: Principal) -> None:
+    rows = [ledger.propose(agent) for _ in range(3)]
+    seen = window(alice)
+    page = seen.page
+    seen.go(url(rows[0]))
+    page.keyboard.press("r")
+    page.keyboard.type("It is not so")
+    page.keyboard.press("Control+Enter")
+    page.keyboard.type(" because a jury erred, and a query", delay=60)
+    expect(statement(page)).to_have_text(rows[1].content)
+    page.keyboard.type(" after all, as a rule", delay=60)
+    assert [ledger.fresh(row).status for row in rows] == ["rejected", "pending", "pending"]
+    expect(statement(page)).to_have_text(rows[1].content)
+    page.wait_for_timeout(600)  # a pause, and then a key is meant
+    page.keyboard.press("a")
+    expect(statement(page)).to_have_text(rows[2].content)
+
+
+@pytest.mark.parametrize("apart", [0, 120, 250, 400])
+def test_who_clicks_twice_decides_once(window: Window, alice: User, agent: Principal, apart: int) -> None:
+    first, second = ledger.propose(agent), ledger.propose(agent)
+    seen = window(alice)
+    page = seen.page
+    seen.go(url(first))
+    box = page.locator("#approve .button-approve").first.bounding_box()
+    assert box is not None
+    place = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.click(*place)
+    page.wait_for_timeout(apart)
+    page.mouse.click(*place)
+    expect(statement(page)).to_have_text(second.content)
+    page.wait_for_timeout(300)
+    assert [ledger.fresh(row).status for row in (first, second)] == ["approved", "pending"]
+
+
+def test_a_page_decides_in_nobody_elses_name(window: Window, alice: User, erin: User, agent: Principal) -> None:
+    row = ledger.propose(agent)
+    seen = window(alice, expect_failures=True)
+    page = seen.page
+    seen.go(url(row))
+    page.keyboard.press("r")
+    page.keyboard.type("It was never measured.")
+    client = Client()
+    client.force_login(erin)
+    cookie = {"name": "sessionid", "value": client.cookies["sessionid"].value, "url": seen.base}
+    page.context.add_cookies([cookie])
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#messages")).to_contain_text("erin has signed in since")
+    assert ledger.fresh(row).status == "pending"
+    expect(page.locator("#reject-reason")).to_have_value("It was never measured.")
+
+
+def test_a_reason_to_reject_is_not_lost_by_approving(window: Window, alice: User, agent: Principal) -> None:
+    row = ledger.propose(agent)
+    seen = window(alice)
+    page = seen.page
+    seen.go(url(row))
+    page.locator("#reject-reason").fill("It was never measured.")
+    page.locator("#approve .button-approve").first.click()
+    expect(page.locator("#messages")).to_contain_text("There is a reason to reject it below.")
+    assert ledger.fresh(row).status == "pending"
+    expect(page.locator("#reject-reason")).to_be_focused()
+
+
+def test_what_was_amended_stays_in_sight(window: Window, alice: User, agent: Principal) -> None:
+    seen = window(alice)
+    page = seen.page
+    seen.go(url(ledger.propose(agent)))
+    summary = page.locator(".amend > summary")
+    page.keyboard.press("e")
+    page.keyboard.press("Escape")
+    summary.click()
+    expect(page.locator(".amend")).not_to_have_attribute("open", "")
+    page.keyboard.press("e")
+    page.keyboard.type(" In the evening.")
+    summary.click()
+    expect(page.locator(".amend")).to_have_attribute("open", "")
+    expect(page.get_by_role("button", name="Approve as amended")).to_be_visible()
 
 
 # --- texts --------------------------------------------------------------------------------------------------

@@ -35,8 +35,10 @@ def test_files_are_handed_over_once(workspace, tmp_path):
     one.write_text(DECISION)
     two.write_bytes(b"\xff\xfe broken \x00 bytes, and a decision: never do this again.")
     said = run("ingest", one, two, "--kind", "document", "--repo", "acme/pay")
-    assert "2 handed over, 0 known before." in said
-    assert "0 handed over, 2 known before." in run("ingest", one, two, "--kind", "document", "--repo", "acme/pay")
+    assert "2 handed over, 0 known before, 0 refused." in said
+    assert "0 handed over, 2 known before, 0 refused." in run(
+        "ingest", one, two, "--kind", "document", "--repo", "acme/pay"
+    )
     events = CaptureEvent.objects.order_by("received_at")
     assert [event.sources[0]["reference"] for event in events] == ["one.md", "two.md"]
     assert {event.origin_name for event in events} == {"ingester"}
@@ -47,8 +49,8 @@ def test_files_are_handed_over_once(workspace, tmp_path):
     ("arguments", "said"),
     [
         (["missing.md", "--repo", "acme/pay"], "There is no file missing.md. Nothing was handed over."),
-        (["{file}"], "Say where this holds"),
-        (["{empty}", "--firm"], "There is no text in it."),
+        (["{file}"], "1 of 1 files were refused."),
+        (["{empty}", "--firm"], "1 of 1 files were refused."),
         (["{file}", "{empty}", "--firm", "--url", "https://x.example"], "names where one file can be read"),
         (["{file}", "--firm", "--workspace", "nowhere"], "There is no workspace named nowhere."),
     ],
@@ -60,6 +62,17 @@ def test_what_will_not_do_is_said_and_nothing_is_kept(workspace, tmp_path, argum
     with pytest.raises(CommandError, match=said):
         run("ingest", *(argument.format(**names) for argument in arguments), "--kind", "document")
     assert not CaptureEvent.objects.exists()
+
+
+def test_a_file_that_will_not_do_costs_the_others_nothing(workspace, tmp_path):
+    names = [tmp_path / name for name in ("a.md", "empty.md", "b.md")]
+    for path in names:
+        path.write_text("" if path.name == "empty.md" else f"{DECISION} In {path.name}.")
+    out = StringIO()
+    with pytest.raises(CommandError, match="1 of 3 files were refused"):
+        call_command("ingest", *map(str, names), "--kind", "document", "--firm", stdout=out, stderr=StringIO())
+    assert "empty.md: refused. There is no text in it." in out.getvalue()
+    assert CaptureEvent.objects.count() == 2
 
 
 def test_a_persons_token_of_that_name_is_not_taken_for_the_built_in_bot(workspace, tmp_path):

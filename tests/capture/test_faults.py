@@ -16,9 +16,11 @@ from django.db.models import Count
 from django.db.models.functions import Now
 
 from apps.candidates.models import Candidate, CandidateEvidence
+from apps.capture.extractors.base import ExtractorError
 from apps.capture.extractors.registry import override
 from apps.capture.models import CaptureEvent, EventOutcome, EventState
 from apps.capture.tasks import drain, sweep
+from apps.core.errors import TooMany
 from tests.capture.doubles import Canned, a_fact, an_event
 from tests.capture.dying import MOMENTS
 
@@ -103,3 +105,25 @@ def test_many_at_once_by_several_workers_all_come_to_an_end_once(bot):
     assert not CaptureEvent.objects.exclude(state=EventState.DONE).exists()
     assert len(extractor.asked) == 100
     assert Candidate.objects.get().evidence.count() == 100
+
+
+def test_a_failure_is_noted_outside_of_any_transaction_too(bot):
+    """As the worker does it: what locks a row needs a transaction of its own."""
+    failed, full, worn = an_event(bot), an_event(bot), an_event(bot)
+    CaptureEvent.objects.exclude(pk=failed.pk).update(next_attempt_at=Now() + timedelta(hours=1))
+    with override(Canned(ExtractorError("The model did not answer."), name="llm")):
+        assert drain() == "1 events."
+    CaptureEvent.objects.filter(pk=full.pk).update(next_attempt_at=Now() - timedelta(seconds=1))
+    with pytest.MonkeyPatch.context() as patch, override(Canned([a_fact()])):
+        patch.setattr("apps.capture.gate.candidate_propose", _full)
+        assert drain() == "1 events."
+    CaptureEvent.objects.filter(pk=worn.pk).update(attempts=20, next_attempt_at=Now() - timedelta(seconds=1))
+    with override(Canned([a_fact()])):
+        assert drain() == "1 events."
+    found = dict(CaptureEvent.objects.values_list("pk", "state"))
+    assert found == {failed.pk: EventState.FAILED, full.pk: EventState.RECEIVED, worn.pk: EventState.DEAD}
+    assert all(CaptureEvent.objects.exclude(reason="").filter(pk=pk).exists() for pk in found)
+
+
+def _full(**_: object) -> None:
+    raise TooMany("200 of your proposals are waiting for review already.", code="queue_full")

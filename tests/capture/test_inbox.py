@@ -109,6 +109,47 @@ def test_secrets_and_personal_data_are_kept_nowhere(bot, secret, kind):
     assert DECISION in event.payload
 
 
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("The card is 4111 1111\n1111 1111 as before.", "1111 1111\n1111 1111"),
+        ("The account is DE89 3704 0044\n0532 0130 00 as before.", "0044\n0532"),
+        ("DB_PASSWORD\\u003dh8Jk2mQz7Lw0xY is set.", "h8Jk2mQz7Lw0xY"),
+    ],
+)
+def test_a_secret_that_is_broken_or_escaped_is_masked_all_the_same(bot, text, secret):
+    event = an_event(bot, f"{DECISION}\n{text}")
+    assert secret not in CaptureEvent.objects.values_list("payload", flat=True).get(pk=event.pk)
+
+
+def test_names_that_are_masked_stay_apart(bot):
+    names = [f"mail of {who}.mueller@acme-corp.io" for who in ("anna", "hans", "petra")]
+    events = [an_event(bot, external_id=name) for name in (*names, names[0])]
+    assert len({event.pk for event in events}) == 3
+    assert not any("mueller" in event.external_id for event in events)
+
+
+def test_of_another_of_the_same_name_it_is_said_what_it_is(bot, robo, principal):
+    event_receive(principal=bot, material=a_material(external_id="7"))
+    same = event_receive(principal=bot, material=a_material(external_id="7"))
+    other = event_receive(principal=bot, material=a_material("We never do that, since it broke.", external_id="7"))
+    others = event_receive(principal=principal(robo), material=a_material(external_id="7"))
+    assert same.note.startswith("This material was handed over before")
+    assert other.note.startswith("Other material of this kind and name")
+    assert others.note.startswith("Somebody else handed over")
+
+
+@pytest.mark.parametrize("commit", ["glpat-Xk3vR8mWqP2nL5tYbZ7d", KEY])
+def test_a_commit_that_is_a_secret_is_none(bot, commit):
+    event = an_event(bot, sources=(SourceInput(kind="chat", reference="C1", commit=commit),))
+    assert event.sources[0]["commit"] is None
+
+
+def test_a_remote_is_kept_without_whoever_fetches_it(bot):
+    event = an_event(bot, scope=ScopeInput(repos=("https://deploy:s3cr3tP4ss@git.acme-corp.io/acme/pay.git",)))
+    assert event.scope["repos"] == ["https://git.acme-corp.io/acme/pay"]
+
+
 def test_an_address_with_a_secret_leads_nowhere(bot):
     url = f"https://ci.acme-corp.io/log?token={KEY}"
     event = an_event(bot, sources=(SourceInput(kind="chat", reference="C1", url=url),))

@@ -208,10 +208,55 @@ def test_words_of_ours_are_known_without_their_number_too(pool, bot, alice, prin
 def test_what_a_fact_says_it_replaces_is_a_wish_that_a_reviewer_sees(pool, bot, alice, principal):
     memory = ledger.remember(bot, principal(alice), "Refunds are paid out weekly.")
     an_event(bot)
-    run(Canned([a_fact("Payouts happen daily.", supersedes=(memory.label, "M-9999"))]))
+    run(Canned([a_fact("Payouts happen daily.", supersedes=(memory.label, "M-9999"))], name="llm"))
     assert Candidate.objects.open().get().supersedes == [memory.pk]
     memory.refresh_from_db()
     assert memory.status == "active"
+
+
+def test_a_number_that_is_merely_mentioned_is_replaced_by_nothing(pool, bot, alice, principal):
+    memory = ledger.remember(bot, principal(alice), "Refunds are paid out weekly.")
+    an_event(bot)
+    run(Canned([a_fact(f"We will not replace {memory.label}.", supersedes=(memory.label,))]))
+    assert Candidate.objects.open().get().supersedes == []
+
+
+@pytest.mark.parametrize(
+    ("said", "known"),
+    [
+        ("Refunds are paid out weekly by the finance team, and never through the gateway.", True),
+        ("refunds are paid out WEEKLY by the finance team", True),
+        ('"content": "Refunds are paid out weekly by the finance team, and never through the gateway."', True),
+        ("Refunds are never paid out weekly by the finance team, but through the gateway.", False),
+        ("Refunds are not paid out weekly by the finance team, and never through the gateway.", False),
+        ("Refunds go through the gateway, and never weekly by the finance team.", False),
+        ("Refunds are paid.", False),
+    ],
+)
+def test_what_denies_a_memory_is_no_quotation_of_it(pool, bot, alice, principal, said, known):
+    content = "Refunds are paid out weekly by the finance team, and never through the gateway."
+    memory = ledger.remember(bot, principal(alice), f"{content} The auditors asked for it.")
+    for text in (said, f"{memory.label} is about this. {said}"):
+        event = an_event(bot, text)
+        run(Canned([a_fact(said, type="business_rules")]))
+        assert (read(event).facts[0]["outcome"] == EventOutcome.DUPLICATE) is known or "quotes" not in read(
+            event
+        ).reason
+
+
+def test_facts_beyond_what_one_event_brings_leave_a_row_each(pool, bot, monkeypatch):
+    monkeypatch.setattr(reading, "MAX_FACTS", 3)
+    event = an_event(bot)
+    run(Canned([a_fact(f"Rule {at} holds since the audit of that year.") for at in range(5)]))
+    found = read(event)
+    assert [fact["outcome"] for fact in found.facts].count(EventOutcome.DROPPED_CLASSIFIER) == 2
+    assert Candidate.objects.count() == 3
+
+
+def test_what_must_not_be_kept_is_not_kept_for_overruling_either(pool, bot):
+    event = an_event(bot)
+    run(Canned([a_fact("The key is AKIAIOSFODNN7EXAMPLA.")]))
+    assert (read(event).outcome, read(event).payload) == (EventOutcome.EXCLUDED, "")
 
 
 def test_a_failure_of_the_model_is_tried_again_and_never_an_empty_success(pool, bot):

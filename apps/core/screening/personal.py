@@ -21,10 +21,10 @@ _PHONE: Final = re.compile(
     r"(?<![\w+.:/=#-])(?<!\d )(?:\+|00)[1-9][0-9]{0,2}(?:[ ./-]{0,2}\(?[0-9]{1,5}\)?){2,6}(?![\w-]|\.\d|:\d)"
 )
 _CARD: Final = re.compile(
-    r"(?<![\w./#-])(?:[2-6][0-9]{12,18}|[2-6][0-9]{3}(?:([ -])[0-9]{4})(?:\1[0-9]{4}){2}(?:\1[0-9]{1,3})?"
+    r"(?<![\w./#-])(?:[2-6][0-9]{12,18}|[2-6][0-9]{3}(?:([ -])[0-9]{4})(?:(?:\1|\r?\n)[0-9]{4}){2}(?:\1[0-9]{1,3})?"
     r"|3[0-9]{3}([ -])[0-9]{6}\2[0-9]{4,5})(?![\w-]|\.\d)"
 )
-_IBAN: Final = re.compile(r"(?<!\w)[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?!\w)")
+_IBAN: Final = re.compile(r"(?<!\w)[A-Z]{2}[0-9]{2}(?:(?: |\r?\n)?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?!\w)")
 
 # Addresses that stand for nobody: reserved names (RFC 2606), the mailboxes of a role (RFC 2142), and the user part of
 # a clone address.
@@ -136,7 +136,7 @@ def _lengths_of_cards(digits: str) -> range | tuple[int, ...]:
 
 
 def _is_iban(text: str) -> bool:
-    compact = text.replace(" ", "")
+    compact = "".join(text.split())
     rearranged = compact[4:] + compact[:4]
     return (
         len(compact) == _IBAN_LENGTHS.get(compact[:2])

@@ -20,6 +20,8 @@ from apps.sources.models import SourceKind
 from apps.sources.services import SourceInput
 
 INGESTER = "ingester"
+# Some files were not taken, and the rest was; 1 is for a command that could not begin.
+REFUSED = 3
 
 
 class Command(BaseCommand):
@@ -53,20 +55,28 @@ class Command(BaseCommand):
     def _ingest(self, files: list[Path], options: dict[str, Any]) -> None:
         principal = _ingester(workspace_get(options["workspace"]))
         scope = ScopeInput(firm=options["firm"], domains=tuple(options["domains"]), repos=tuple(options["repos"]))
-        progress, known = Progress("files handed over", self.stderr.write), 0
+        progress, known, refused = Progress("files handed over", self.stderr.write), 0, 0
         for number, path in enumerate(files, start=1):
-            received = event_receive(
-                principal=principal, material=_material(path, options["kind"], scope, options["url"])
-            )
+            material = _material(path, options["kind"], scope, options["url"])
+            try:
+                received = event_receive(principal=principal, material=material)
+            except DomainError as error:
+                details = " ".join(fault.message for fault in error.errors) or error.detail
+                self.stdout.write(f"{path}: refused. {details}")
+                refused += 1
+                continue
             known += not received.created
             self.stdout.write(f"{received.event.pk}  {path}{'' if received.created else '  (handed over before)'}")
             for note in received.event.notes if received.created else ():
                 self.stdout.write(f"    {note}")
             progress.show(number, len(files))
-        new = len(files) - known
+        new = len(files) - known - refused
         self.stdout.write(
-            f"{new:,} handed over, {known:,} known before. `manage.py capture status` tells what follows."
+            f"{new:,} handed over, {known:,} known before, {refused:,} refused. `manage.py capture status` tells what "
+            "follows."
         )
+        if refused:
+            raise CommandError(f"{refused:,} of {len(files):,} files were refused.", returncode=REFUSED)
 
 
 def _material(path: Path, kind: str, scope: ScopeInput, url: str) -> RawMaterial:
