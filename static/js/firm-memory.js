@@ -75,6 +75,8 @@
     if (event.detail.target?.id !== "content") return;
     swappedAt = performance.now();
     typingOn = true;
+    // htmx puts the focus back into the field of the same name, which is another candidate's now.
+    if (types(document.activeElement)) document.activeElement.blur();
   });
   document.addEventListener("click", (event) => {
     if (!unseen() || !event.target.closest(".decision-button, #undo button")) return;
