@@ -226,7 +226,11 @@ def test_a_number_that_is_merely_mentioned_is_replaced_by_nothing(pool, bot, ali
     [
         ("Refunds are paid out weekly by the finance team, and never through the gateway.", True),
         ("refunds are paid out WEEKLY by the finance team", True),
-        ('"content": "Refunds are paid out weekly by the finance team, and never through the gateway."', True),
+        (
+            '"content": "Refunds are paid out weekly by the finance team, and never through the gateway. '
+            'The auditors asked for it.", "status": "active"',
+            True,
+        ),
         ("Refunds are never paid out weekly by the finance team, but through the gateway.", False),
         ("Refunds are not paid out weekly by the finance team, and never through the gateway.", False),
         ("Refunds go through the gateway, and never weekly by the finance team.", False),
@@ -237,11 +241,10 @@ def test_what_denies_a_memory_is_no_quotation_of_it(pool, bot, alice, principal,
     content = "Refunds are paid out weekly by the finance team, and never through the gateway."
     memory = ledger.remember(bot, principal(alice), f"{content} The auditors asked for it.")
     for text in (said, f"{memory.label} is about this. {said}"):
-        event = an_event(bot, text)
+        event = an_event(bot, f"{DECISION} {text}")
         run(Canned([a_fact(said, type="business_rules")]))
-        assert (read(event).facts[0]["outcome"] == EventOutcome.DUPLICATE) is known or "quotes" not in read(
-            event
-        ).reason
+        (fact,) = read(event).facts
+        assert ("quotes" in fact["reason"]) is known, fact
 
 
 def test_facts_beyond_what_one_event_brings_leave_a_row_each(pool, bot, monkeypatch):

@@ -96,7 +96,8 @@ def test_every_answer_is_one_that_is_described(case, rows, secrets):
         if name in (case.path_parameters or {}):
             case.path_parameters[name] = next(known)
 
-    response = case.call(headers={"Authorization": f"Bearer {next(secrets)}"})
+    # Its transport undoes no compression.
+    response = case.call(headers={"Authorization": f"Bearer {next(secrets)}", "Accept-Encoding": "identity"})
 
     case.validate_response(response, checks=CHECKS)
 

@@ -87,5 +87,9 @@ def test_cost_grows_with_the_length_and_not_faster(unit: str) -> None:
         find_personal(text)
         return time.perf_counter() - started
 
+    def least(length: int) -> float:
+        """Whatever else the machine does only adds to it."""
+        return min(seconds(length) for _ in range(5))
+
     seconds(1_000)
-    assert seconds(160_000) < 40 * max(seconds(20_000), 0.001)
+    assert least(160_000) < 40 * max(least(20_000), 0.001)
