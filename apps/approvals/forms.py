@@ -17,7 +17,7 @@ from apps.candidates.models import CandidateStatus
 from apps.candidates.proposal import ScopeInput
 from apps.candidates.selectors import QueueFilter
 from apps.core.errors import FieldError, Malformed
-from apps.core.forms import Day, Lines, Names, PageForm, Share, Text, choices
+from apps.core.forms import Day, FilterForm, Lines, Names, PageForm, Share, Text, choices
 from apps.core.screening import HIDDEN_CHARACTERS, INSTRUCTIONS
 from apps.taxonomy.models import MemoryType
 
@@ -34,7 +34,7 @@ FLAGS = {
 }
 
 
-class QueueFilterForm(PageForm):
+class QueueFilterForm(FilterForm):
     """The filter in the address. A parameter that is not known here is refused, not passed over."""
 
     q = Text(label="Words", help_text="Every word has to occur.", max_length=8_000)
@@ -59,7 +59,7 @@ class QueueFilterForm(PageForm):
         widget=forms.HiddenInput,
     )
 
-    NOT_FILTERS = frozenset({"cursor"})
+    CANNOT = "The queue cannot be filtered"
 
     def __init__(self, data: QueryDict, *, types: Sequence[MemoryType]) -> None:
         super().__init__(_with_slug(data, types), auto_id="filter-%s")
@@ -71,17 +71,9 @@ class QueueFilterForm(PageForm):
             message = f"“%(value)s” is not a {name}. Use one of: {', '.join(known)}."
             self.fields[name].error_messages["invalid_choice"] = message
 
-    def clean(self) -> dict[str, Any]:
-        unknown = sorted(set(self.data) - set(self.fields) - self.NOT_FILTERS)
-        if unknown:
-            named = ", ".join(f"“{name[:40]}”" for name in unknown[:5])
-            known = ", ".join(self.fields)
-            self.add_error(None, f"The queue cannot be filtered by {named}. It can by: {known}.")
-        return self.cleaned_data
-
     def asked(self) -> QueueFilter:
         """``None`` for whatever was left empty; call it on a valid form."""
-        return QueueFilter(**{name: value for name, value in self.cleaned_data.items() if value not in ("", None)})
+        return QueueFilter(**self.values)
 
     def complaints(self) -> list[FieldError]:
         """What is wrong with it, for a service that keeps filters."""

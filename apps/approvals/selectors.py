@@ -22,7 +22,6 @@ from apps.candidates.selectors import (
     QueueFilter,
     candidates_shown,
     counts_by_status,
-    counts_of,
     own_candidates,
     queue,
 )
@@ -30,7 +29,7 @@ from apps.candidates.services import effective_confidence
 from apps.core.clock import now
 from apps.core.errors import Forbidden
 from apps.core.pagination import MAX_COUNTED
-from apps.memories.facets import Facets, facets_of
+from apps.memories.facets import Facets, counts_of, facets_of
 from apps.memories.history import Entry, history_of, memories_by_id
 from apps.memories.models import IN_FORCE, Memory, MemoryQuerySet, Supersession
 from apps.memories.selectors import memories_visible, scopes_shown
@@ -39,6 +38,7 @@ from apps.memories.verdicts import verdicts_of
 RECENT = 8
 OLDEST = 3
 QUEUE_FACETS = ("type", "repo", "domain", "origin", "flag")
+QUEUE_ORDER = ("created_at", "id")
 
 
 # --- the queue ----------------------------------------------------------------------------------------------
@@ -108,8 +108,10 @@ def queue_counts(
     principal: Principal, rows: CandidateQuerySet, *, known: Mapping[str, int]
 ) -> tuple[dict[str, int], int]:
     """How many of ``rows`` are in each status, and how many wait in all, in one query for all that is not known."""
-    by_status = {status: rows.filter(status=status) for status in CandidateStatus.values if status not in known}
-    counts = counts_of(principal, {**by_status, "waiting": candidates_visible(principal).pending()})
+    ordered = rows.order_by(*QUEUE_ORDER)
+    by_status = {status: ordered.filter(status=status) for status in CandidateStatus.values if status not in known}
+    waits = candidates_visible(principal).pending().order_by(*QUEUE_ORDER)
+    counts = counts_of(principal, {**by_status, "waiting": waits})
     waiting = counts.pop("waiting")
     return {**counts, **known}, waiting
 
@@ -121,7 +123,7 @@ def queue_facets(rows: CandidateQuerySet, status: str) -> Facets:
 
 def queue_order(status: str) -> tuple[str, str]:
     """What is open is worked off from the oldest; of what was decided the newest is of interest."""
-    return ("created_at", "id") if status in OPEN else ("-created_at", "-id")
+    return QUEUE_ORDER if status in OPEN else ("-created_at", "-id")
 
 
 def _pointed_to(principal: Principal, candidates: Iterable[Candidate]) -> dict[UUID, _Pointed]:

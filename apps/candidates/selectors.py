@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db.models import BooleanField, Exists, F, Func, IntegerField, OuterRef, Q, QuerySet, Subquery
+from django.db.models import BooleanField, Exists, F, Func, OuterRef, Q, QuerySet
 
-from apps.accounts.models import ApiToken, TokenKind, Workspace
+from apps.accounts.models import ApiToken, TokenKind
 from apps.accounts.principal import Principal
 from apps.candidates.access import candidates_visible, own
 from apps.candidates.models import OPEN, REFERS, Candidate, CandidateEvidence, CandidateQuerySet, CandidateStatus
 from apps.core.clock import now
-from apps.core.pagination import MAX_COUNTED
+from apps.memories.facets import counts_of
 from apps.memories.models import IN_FORCE, Memory, Supersession, Verdict
 from apps.memories.selectors import evidence_shown, may_see_source, memories_visible, scopes_shown
 from apps.memories.verdicts import verdict_shown
@@ -71,24 +71,13 @@ def in_any_status(
     return _narrow(rows, asked)
 
 
-class _Counted(Subquery):
-    template = "(SELECT count(*) FROM (%(subquery)s) AS counted)"
-    output_field = IntegerField()
-
-
 def counts_by_status(principal: Principal, rows: CandidateQuerySet) -> dict[str, int]:
-    """How many of ``rows`` are in each status, in one query. None is counted further than ``MAX_COUNTED`` + 1.
+    """How many of ``rows`` are in each status, in one query. None is counted further than ``facets.MOST`` + 1.
 
     In the order of the queue, so that an index leads to the first ones: a table may hold others for long at its start.
     """
-    return counts_of(principal, {status: rows.filter(status=status) for status in CandidateStatus.values})
-
-
-def counts_of(principal: Principal, rows: Mapping[str, CandidateQuerySet]) -> dict[str, int]:
-    """How many there are under each name, counted alike."""
-    counted = [_Counted(each.order_by("created_at", "id").values("pk")[: MAX_COUNTED + 1]) for each in rows.values()]
-    found = Workspace.objects.filter(pk=principal.workspace.pk).values_list(*counted).get()
-    return {name: count or 0 for name, count in zip(rows, found, strict=True)}
+    ordered = rows.order_by("created_at", "id")
+    return counts_of(principal, {status: ordered.filter(status=status) for status in CandidateStatus.values})
 
 
 def _narrow(rows: CandidateQuerySet, asked: QueueFilter) -> CandidateQuerySet:

@@ -9,10 +9,8 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import IntegerField, Subquery
 from django.db.models.functions import Left
 
-from apps.accounts.models import Workspace
 from apps.accounts.principal import Principal
 from apps.candidates.access import candidates_visible
 from apps.candidates.models import OPEN
@@ -22,7 +20,7 @@ from apps.capture.models import DROPPED, CaptureEvent, CaptureEventQuerySet, Eve
 from apps.capture.selectors import events_visible
 from apps.core.clock import now
 from apps.core.errors import NotFound
-from apps.memories.facets import MOST, VALUES, Facets, Value
+from apps.memories.facets import MOST, VALUES, Facets, Value, counts_of
 from apps.memories.models import MAX_CONTENT, Tier
 
 NEWEST: Final = ("-received_at", "-id")
@@ -31,8 +29,7 @@ OVERDUE_SECONDS: Final = 600
 # So many of an event's candidates stand in the list; its own page has the others.
 SHOWN: Final = 3
 _BEGINNING: Final = 400
-# An exported session is longer than what people say in it.
-_KEPT: Final = 3 * MAX_CONTENT[Tier.INDEX]
+_KEPT: Final = MAX_CONTENT[Tier.INDEX]
 
 
 # --- how the inbox is -----------------------------------------------------------------------------------------
@@ -71,25 +68,13 @@ def inbox_seen(principal: Principal) -> InboxSeen:
         waiting=states[EventState.RECEIVED],
         processing=states[EventState.PROCESSING],
         failed=states[EventState.FAILED],
-        dead=counts_of(principal, {"dead": rows.filter(state=EventState.DEAD)})["dead"],
+        dead=counts_of(principal, {"dead": rows.filter(state=EventState.DEAD).order_by(*NEWEST)})["dead"],
         oldest=min((received_at for _, received_at, *_ in found), default=None),
         due=min(due, default=None),
     )
 
 
 # --- the list -------------------------------------------------------------------------------------------------
-class _Counted(Subquery):
-    template = "(SELECT count(*) FROM (%(subquery)s) AS counted)"
-    output_field = IntegerField()
-
-
-def counts_of(principal: Principal, rows: Mapping[str, CaptureEventQuerySet]) -> dict[str, int]:
-    """How many rows there are under each name, in one query. None is counted further than ``MOST`` + 1."""
-    counted = [_Counted(each.order_by(*NEWEST).values("pk")[: MOST + 1]) for each in rows.values()]
-    found = Workspace.objects.filter(pk=principal.workspace.pk).values_list(*counted).get()
-    return {name: count or 0 for name, count in zip(rows, found, strict=True)}
-
-
 def facets_listed(rows: CaptureEventQuerySet) -> Facets:
     """What the list can be narrowed by, counted among the newest ``MOST``."""
     found = list(rows.order_by(*NEWEST).values_list("kind", "state", "origin_name")[: MOST + 1])
@@ -116,10 +101,10 @@ class Brought:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EventRow:
+class Told:
+    """An event in words."""
+
     event: CaptureEvent
-    brought: Sequence[Brought]
-    more: int
 
     @property
     def name(self) -> str:
@@ -132,6 +117,12 @@ class EventRow:
     @property
     def said(self) -> str:
         return said_of(self.event)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventRow(Told):
+    brought: Sequence[Brought]
+    more: int
 
 
 def event_rows(principal: Principal, events: Sequence[CaptureEvent]) -> list[EventRow]:
@@ -202,25 +193,12 @@ class FactShown:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EventSheet:
+class EventSheet(Told):
     """``kept`` is what a candidate would be made of; ``is_whole`` says whether that is all of the material."""
 
-    event: CaptureEvent
     facts: Sequence[FactShown]
     kept: str
     is_whole: bool
-
-    @property
-    def name(self) -> str:
-        return name_of(self.event)
-
-    @property
-    def external_id(self) -> str:
-        return external_id_of(self.event)
-
-    @property
-    def said(self) -> str:
-        return said_of(self.event)
 
     @property
     def is_drop(self) -> bool:
@@ -245,8 +223,8 @@ def event_sheet(principal: Principal, event_id: UUID) -> EventSheet:
     return EventSheet(
         event=event,
         facts=_facts(principal, event),
-        kept=kept[: MAX_CONTENT[Tier.INDEX]],
-        is_whole=event.size <= _KEPT and len(kept) <= MAX_CONTENT[Tier.INDEX],
+        kept=kept,
+        is_whole=event.size <= _KEPT,
     )
 
 
@@ -275,14 +253,9 @@ def _fact(fact: Mapping[str, Any], found: Mapping[UUID, Brought]) -> FactShown:
 
 # --- drops ----------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DropRow:
-    event: CaptureEvent
+class DropRow(Told):
     text: str
     is_whole: bool
-
-    @property
-    def name(self) -> str:
-        return name_of(self.event)
 
     @property
     def why(self) -> list[str]:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django import forms
 from django.http import QueryDict
 
 from apps.capture.models import EventOutcome, EventState
 from apps.capture.selectors import EventFilter
-from apps.core.forms import PageForm, Text, choices
+from apps.core.forms import FilterForm, Text, choices
 from apps.sources.models import SourceKind
 
 MAX_DAYS = 36_500
 
 
-class CapturedForm(PageForm):
+class CapturedForm(FilterForm):
     """A parameter that is not known here is refused, not passed over."""
 
     origin = Text(label="Handed over by", help_text="The name of a token or a person.", max_length=200)
@@ -33,7 +31,7 @@ class CapturedForm(PageForm):
         label="Outcome", required=False, choices=choices(EventOutcome.choices, empty=""), widget=forms.HiddenInput
     )
 
-    NOT_FILTERS = frozenset({"cursor"})
+    CANNOT = "What was captured cannot be filtered"
 
     def __init__(self, data: QueryDict) -> None:
         super().__init__(data, auto_id="filter-%s")
@@ -41,17 +39,9 @@ class CapturedForm(PageForm):
             message = f"“%(value)s” is not {_ARTICLES[name]}. Use one of: {', '.join(known.values)}."
             self.fields[name].error_messages["invalid_choice"] = message
 
-    def clean(self) -> dict[str, Any]:
-        unknown = sorted(set(self.data) - set(self.fields) - self.NOT_FILTERS)
-        if unknown:
-            named = ", ".join(f"“{name[:40]}”" for name in unknown[:5])
-            known = ", ".join(self.fields)
-            self.add_error(None, f"What was captured cannot be filtered by {named}. It can by: {known}.")
-        return self.cleaned_data
-
     def asked(self) -> EventFilter:
         """``None`` for whatever was left empty; call it on a valid form."""
-        return EventFilter(**{name: value for name, value in self.cleaned_data.items() if value not in ("", None)})
+        return EventFilter(**self.values)
 
     @property
     def narrows(self) -> bool:

@@ -42,7 +42,6 @@ class Judged:
     confidence: float | None = None
     quote: str = ""
     candidate: UUID | None = None
-    # It was excluded for something that must not be kept, which so stands in the material, too.
     taints: bool = False
 
     def as_json(self) -> dict[str, Any]:
@@ -95,7 +94,7 @@ _SAID: Final = {
 
 
 def _refused(refused: Refused) -> Judged:
-    return Judged(refused.content, EventOutcome(refused.outcome), refused.reason)
+    return Judged(refused.content, EventOutcome(refused.outcome), refused.reason, taints=refused.taints)
 
 
 def _propose(principal: Principal, event: CaptureEvent, fact: Fact, quoted: Quoted) -> Judged:
@@ -136,7 +135,6 @@ def became_of(proposed: Proposed) -> tuple[EventOutcome, str]:
 
 
 def _proposal(principal: Principal, event: CaptureEvent, fact: Fact) -> Proposal:
-    scope = event.scope
     content = fact.content.strip()
     # Without a model nobody knows whether a number that is mentioned is one that is replaced.
     wanted = fact.supersedes if event.extractor in READ_BY_A_MODEL else ()
@@ -144,7 +142,7 @@ def _proposal(principal: Principal, event: CaptureEvent, fact: Fact) -> Proposal
     return Proposal(
         content=content,
         type=fact.type,
-        scope=ScopeInput(firm=scope["firm"], domains=tuple(scope["domains"]), repos=tuple(scope["repos"])),
+        scope=scope_of(event),
         sources=with_quote(event, fact.quote),
         confidence=fact.confidence,
         # What the text names and is not there replaces nothing, and is no reason to lose the fact.
@@ -152,6 +150,11 @@ def _proposal(principal: Principal, event: CaptureEvent, fact: Fact) -> Proposal
         tier=Tier.DURABLE if len(content) <= MAX_CONTENT[Tier.DURABLE] else Tier.INDEX,
         doubt=fact.doubt,
     )
+
+
+def scope_of(event: CaptureEvent) -> ScopeInput:
+    scope = event.scope
+    return ScopeInput(firm=scope["firm"], domains=tuple(scope["domains"]), repos=tuple(scope["repos"]))
 
 
 def with_quote(event: CaptureEvent, quote: str) -> tuple[SourceInput, ...]:

@@ -136,12 +136,12 @@ def storable(content: str, *, kind: str) -> tuple[str, list[str]]:
     An exported session is kept as its turns: within its JSON nobody would recognise the code.
     """
     text, notes = clean_text(content)
-    # In an escape nobody would recognise a secret.
-    text = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
     turns = readable(text, kind)
     if turns != text:
         text = turns
         notes.append("Kept as its turns: what tools returned and what was thought is left out.")
+    # In an escape nobody would recognise a secret. Not before: a quotation mark within JSON would end its string.
+    text = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
     findings = [*find_secrets(text), *find_personal(text)]
     text = mask(text, findings)
     notes += _counted(findings)

@@ -63,7 +63,8 @@ def _process(lease: UUID, event_id: UUID, deadline: float) -> None:
     try:
         extraction = _read(lease, event, deadline)
         with transaction.atomic():
-            judged = facts_propose(_origin(event), event, extraction, _quoted(event))
+            origin = _origin(event)
+            judged = facts_propose(origin, event, extraction, Quoted.in_material(origin, event.payload))
             outcome, reason = outcome_of(judged, extraction.note)
             event_finish(lease, event_id, judged, outcome=outcome, reason=reason)
     except OutOfTime as more:
@@ -87,8 +88,7 @@ def _read(lease: UUID, event: CaptureEvent, deadline: float) -> Extraction:
     extractor = get_extractor()
     if extractor is None:
         return Extraction(note=_NO_EXTRACTOR)
-    wait = seconds_until_affordable()
-    if extractor.name in READ_BY_A_MODEL and wait:
+    if extractor.name in READ_BY_A_MODEL and (wait := seconds_until_affordable()):
         raise ExtractorError("The day's tokens (FIRM_MEMORY_LLM_DAILY_TOKENS) are used up.", retry_after=wait)
     return event_read(lease, event, extractor, vocabulary_of(event.workspace), deadline=deadline)
 
@@ -101,10 +101,6 @@ def _origin(event: CaptureEvent) -> Principal:
         via="capture",
         request_id=str(event.pk),
     )
-
-
-def _quoted(event: CaptureEvent) -> Quoted:
-    return Quoted.in_material(_origin(event), event.payload)
 
 
 def event_finish(lease: UUID, event_id: UUID, judged: list[Judged], *, outcome: EventOutcome, reason: str) -> None:

@@ -18,6 +18,7 @@ from apps.capture.extractors.base import Extraction, Extractor, Fact, Material, 
 from apps.capture.leasing import LeaseLost, extend
 from apps.capture.models import CaptureEvent, EventState
 from apps.capture.splitting import parts_of
+from apps.core.screening import masked
 from apps.core.screening.text import normalise_for_fingerprint
 
 # Estimated tokens of what is read between two moments of keeping: one call of a model, and perhaps one about types.
@@ -28,6 +29,16 @@ _TOLD: Final = 500
 _BEYOND: Final = (
     f"One piece of material brings at most {MAX_FACTS} candidates, and this is one more. Hand it over in parts."
 )
+# What an extractor made readable again (a secret that was encoded, or broken over lines) is not stored, not even while
+# the event is being read.
+_TAINTED: Final = Refused(
+    "",
+    "excluded",
+    "It holds a secret or personal data, which must not be remembered. Nothing of it was kept.",
+    taints=True,
+)
+# Between two moments of keeping where reading again costs nothing but time.
+_KEPT_EVERY: Final = 5.0
 
 
 class OutOfTime(Exception):
@@ -56,14 +67,15 @@ class Work:
         return asdict(self)
 
     def plus(self, found: Extraction, *, stretches: int) -> Work:
-        facts = tuple(_distinct((*self.facts, *found.facts)))
+        tainted = [fact for fact in found.facts if masked(fact.content) != fact.content]
+        facts = tuple(_distinct((*self.facts, *(fact for fact in found.facts if fact not in tainted))))
         beyond = [Refused(fact.content[:_TOLD], "dropped_classifier", _BEYOND) for fact in facts[MAX_FACTS:]]
         return replace(
             self,
             read=self.read + 1,
             stretches=stretches,
             facts=facts[:MAX_FACTS],
-            refused=(*self.refused, *found.refused, *beyond)[:_MOST_REFUSED],
+            refused=(*self.refused, *(_TAINTED for _ in tainted), *found.refused, *beyond)[:_MOST_REFUSED],
             # What is said of one part of several is not true of the whole.
             note=found.note if stretches == 1 else "",
         )
@@ -74,14 +86,19 @@ def event_read(
 ) -> Extraction:
     """Everything that is found in it. Raises ``OutOfTime`` at ``deadline`` (monotonic seconds), and what the extractor
     raises; either way what was found before is kept."""
-    work = Work.of(event)
+    work, kept_at = Work.of(event), time.monotonic()
     stretches = [part.text for part in parts_of(event.payload, event.kind, budget=STRETCH)]
     for text in stretches[work.read :]:
-        if work.read and time.monotonic() > deadline:
-            raise OutOfTime(f"{work.read} of {len(stretches)} parts are read.")
         found = extractor.extract(_material(event, text), vocabulary, heartbeat=_beat(lease))
         work = work.plus(found, stretches=len(stretches))
-        _keep(lease, event, extractor, work, found.usage)
+        is_late = time.monotonic() > deadline
+        is_last = work.read == len(stretches)
+        # Everything that was found is written each time, so where no call was paid for, not after each stretch.
+        if found.usage.calls or is_late or is_last or time.monotonic() - kept_at > _KEPT_EVERY:
+            _keep(lease, event, extractor, work, found.usage)
+            kept_at = time.monotonic()
+        if is_late and not is_last:
+            raise OutOfTime(f"{work.read} of {len(stretches)} parts are read.")
     return Extraction(facts=work.facts, refused=work.refused, note=work.note)
 
 

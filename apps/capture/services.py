@@ -14,9 +14,9 @@ from apps.accounts.models import Role, Workspace
 from apps.accounts.principal import Principal
 from apps.accounts.selectors import principal_of_origin
 from apps.candidates.models import Candidate
-from apps.candidates.proposal import Proposal, ScopeInput
+from apps.candidates.proposal import Proposal
 from apps.candidates.services import candidate_propose
-from apps.capture.gate import Judged, became_of, with_quote
+from apps.capture.gate import Judged, became_of, scope_of, with_quote
 from apps.capture.inbox import DRAIN
 from apps.capture.models import DROPPED, CaptureEvent, EventState
 from apps.capture.selectors import events_visible
@@ -81,11 +81,10 @@ def event_overrule(*, principal: Principal, event_id: UUID) -> Candidate:
 def _proposal(event: CaptureEvent) -> Proposal:
     text = event.payload.strip()
     tier = Tier.DURABLE if len(text) <= MAX_CONTENT[Tier.DURABLE] else Tier.INDEX
-    scope = event.scope
     return Proposal(
         content=text[: MAX_CONTENT[tier]],
         type=_type(event.workspace),
-        scope=ScopeInput(firm=scope["firm"], domains=tuple(scope["domains"]), repos=tuple(scope["repos"])),
+        scope=scope_of(event),
         sources=with_quote(event, ""),
         tier=tier,
     )

@@ -18,7 +18,6 @@ from apps.candidates.models import Candidate
 from apps.capture import selectors
 from apps.capture.browsing import (
     NEWEST,
-    counts_of,
     drop_rows,
     event_rows,
     event_sheet,
@@ -35,6 +34,7 @@ from apps.core.frames import render_framed
 from apps.core.methods import looked_at, posted
 from apps.core.pagination import Page, page_of
 from apps.core.redirects import SeeOther
+from apps.memories.facets import counts_of
 from apps.sources.models import SourceKind
 
 ROWS = 20
@@ -75,7 +75,7 @@ def captured(request: PageRequest) -> HttpResponseBase:
 
 def _listed(request: PageRequest, form: CapturedForm) -> dict[str, Any]:
     principal, asked = request.principal, form.asked()
-    everything = selectors.events_found(principal, replace(asked, outcome=None))
+    everything = selectors.events_found(principal, replace(asked, outcome=None)).order_by(*NEWEST)
     matching = {EVERY: everything} | {name: everything.filter(outcome=name) for name in EventOutcome.values}
     outcome = asked.outcome or EVERY
     rows = matching[outcome]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, time
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.http import QueryDict
@@ -143,3 +143,24 @@ class PageForm(forms.Form):
 
 def choices(rows: Iterable[tuple[str, str]], *, empty: str) -> list[tuple[str, str]]:
     return [("", empty), *rows]
+
+
+class FilterForm(PageForm):
+    """A filter in the address. A parameter that is not known here is refused, not passed over."""
+
+    NOT_FILTERS: ClassVar = frozenset({"cursor"})
+    # Said of a parameter that is not known: "… by “colour”. … by: kind, state."
+    CANNOT: ClassVar[str]
+    CAN: ClassVar[str] = "It can"
+
+    def clean(self) -> dict[str, Any]:
+        unknown = sorted(set(self.data) - set(self.fields) - self.NOT_FILTERS)
+        if unknown:
+            named = ", ".join(f"“{name[:40]}”" for name in unknown[:5])
+            self.add_error(None, f"{self.CANNOT} by {named}. {self.CAN} by: {', '.join(self.fields)}.")
+        return self.cleaned_data
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What was asked for, without whatever was left empty; call it on a valid form."""
+        return {name: value for name, value in self.cleaned_data.items() if value not in ("", None)}

@@ -13,8 +13,10 @@ from typing import Any, Final
 
 from django.core.exceptions import EmptyResultSet
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import IntegerField, QuerySet, Subquery
 
+from apps.accounts.models import Workspace
+from apps.accounts.principal import Principal
 from apps.core.pagination import MAX_COUNTED
 
 MOST: Final = MAX_COUNTED
@@ -73,6 +75,21 @@ class Facets:
     def total(self) -> int:
         """How many rows there are; one past ``MOST`` where there are more."""
         return self.counted if self.complete else MOST + 1
+
+
+class _Counted(Subquery):
+    template = "(SELECT count(*) FROM (%(subquery)s) AS counted)"
+    output_field = IntegerField()
+
+
+def counts_of(principal: Principal, rows: Mapping[str, QuerySet[Any]]) -> dict[str, int]:
+    """How many rows there are under each name, in one query. None is counted further than ``MOST`` + 1.
+
+    In the order that the rows have, so that an index may lead to the first ones.
+    """
+    counted = [_Counted(each.values("pk")[: MOST + 1]) for each in rows.values()]
+    found = Workspace.objects.filter(pk=principal.workspace.pk).values_list(*counted).get()
+    return {name: count or 0 for name, count in zip(rows, found, strict=True)}
 
 
 def facets_of(rows: QuerySet[Any], by: Sequence[str], *, order: Sequence[str]) -> Facets:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.db.models import IntegerField, Subquery
-
-from apps.accounts.models import Workspace
 from apps.accounts.principal import Principal
-from apps.memories.facets import MOST, Facets, facets_of
+from apps.memories.facets import Facets, facets_of
 from apps.memories.history import Entry, history_of
 from apps.memories.models import Action, EdgeKind, Memory, MemoryQuerySet, MemoryStatus, Supersession
 from apps.memories.selectors import chain_of, memories_shown, memories_visible
@@ -57,18 +54,6 @@ def listed(
     if words is not None:
         rows = rows.filter(search_vector=AllWords(words))
     return rows
-
-
-class _Counted(Subquery):
-    template = "(SELECT count(*) FROM (%(subquery)s) AS counted)"
-    output_field = IntegerField()
-
-
-def counts_of(principal: Principal, rows: Mapping[str, MemoryQuerySet]) -> dict[str, int]:
-    """How many rows there are under each name, in one query. None is counted further than ``MOST`` + 1."""
-    counted = [_Counted(each.order_by().values("pk")[: MOST + 1]) for each in rows.values()]
-    found = Workspace.objects.filter(pk=principal.workspace.pk).values_list(*counted).get()
-    return {name: count or 0 for name, count in zip(rows, found, strict=True)}
 
 
 def facets_listed(rows: MemoryQuerySet) -> Facets:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from django import forms
 from django.http import QueryDict
 
-from apps.core.forms import PageForm, Text, choices
+from apps.core.forms import FilterForm, PageForm, Text, choices
 from apps.memories.models import MemoryStatus, Tier
 from apps.sources.forms import SourceForms, WithSources
 from apps.taxonomy.models import MemoryType
@@ -18,7 +17,7 @@ EVERY = "all"
 STATUSES = ((IN_FORCE, "In force"), *MemoryStatus.choices, (EVERY, "All"))
 
 
-class BrowseForm(PageForm):
+class BrowseForm(FilterForm):
     """The filter in the address. A parameter that is not known here is refused, not passed over."""
 
     q = Text(label="Question")
@@ -32,7 +31,8 @@ class BrowseForm(PageForm):
         label="Status", required=False, choices=choices(STATUSES, empty=""), widget=forms.HiddenInput
     )
 
-    NOT_FILTERS = frozenset({"cursor"})
+    CANNOT = "Memories cannot be filtered"
+    CAN = "They can"
     FIELD_OF = {"types": "type", "repos": "repo", "domains": "domain", "tiers": "tier"}
 
     def __init__(self, data: QueryDict, *, types: Sequence[MemoryType]) -> None:
@@ -44,13 +44,6 @@ class BrowseForm(PageForm):
             listed = ", ".join(value for value, _ in known)
             message = f"“%(value)s” is not a {name}. Use one of: {listed}."
             self.fields[name].error_messages["invalid_choice"] = message
-
-    def clean(self) -> dict[str, Any]:
-        unknown = sorted(set(self.data) - set(self.fields) - self.NOT_FILTERS)
-        if unknown:
-            named = ", ".join(f"“{name[:40]}”" for name in unknown[:5])
-            self.add_error(None, f"Memories cannot be filtered by {named}. They can by: {', '.join(self.fields)}.")
-        return self.cleaned_data
 
     @property
     def narrows(self) -> bool:

@@ -17,10 +17,10 @@ from apps.core.frames import render_framed
 from apps.core.methods import looked_at
 from apps.core.pagination import MAX_COUNTED, Page, page_of
 from apps.core.screening import masked
-from apps.memories.facets import Facets
+from apps.memories.facets import Facets, counts_of
 from apps.memories.models import IN_FORCE, Memory, MemoryQuerySet, MemoryStatus, Tier
 from apps.memories.selectors import memories_shown, memory_for
-from apps.retrieval.browsing import counts_of, facets_found, facets_listed, leaf, listed
+from apps.retrieval.browsing import facets_found, facets_listed, leaf, listed
 from apps.retrieval.forms import EVERY, STATUSES, BrowseForm, CorrectForm, ReasonForm
 from apps.retrieval.forms import IN_FORCE as STATUS_IN_FORCE
 from apps.retrieval.request import SearchRequest
@@ -56,7 +56,8 @@ def memories(request: PageRequest) -> HttpResponseBase:
 
 def _counts(principal: Principal, everything: MemoryQuerySet) -> dict[str, int]:
     """By status, and of those that are more than one of them."""
-    found = counts_of(principal, {status: everything.filter(status=status) for status in MemoryStatus.values})
+    rows = everything.order_by()
+    found = counts_of(principal, {status: rows.filter(status=status) for status in MemoryStatus.values})
     # None is counted further than one past the limit, and so a sum says no more than that either.
     return found | {
         STATUS_IN_FORCE: min(sum(found[status] for status in IN_FORCE), MAX_COUNTED + 1),

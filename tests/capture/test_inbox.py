@@ -122,6 +122,15 @@ def test_a_secret_that_is_broken_or_escaped_is_masked_all_the_same(bot, text, se
     assert secret not in CaptureEvent.objects.values_list("payload", flat=True).get(pk=event.pk)
 
 
+def test_an_escaped_quotation_mark_ends_no_turn_of_a_session(bot):
+    said = "We call it \\u0022jitter\\u0022, because bursts broke it."
+    turn = f'{{"type": "user", "message": {{"role": "user", "content": "{said}"}}}}'
+    event = an_event(bot, f"{turn}\n{turn}", kind="transcript")
+    payload = CaptureEvent.objects.values_list("payload", flat=True).get(pk=event.pk)
+    assert payload.count('We call it "jitter", because bursts broke it.') == 2
+    assert "u0022" not in payload
+
+
 def test_names_that_are_masked_stay_apart(bot):
     names = [f"mail of {who}.mueller@acme-corp.io" for who in ("anna", "hans", "petra")]
     events = [an_event(bot, external_id=name) for name in (*names, names[0])]

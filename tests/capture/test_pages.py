@@ -218,7 +218,8 @@ def _facets(answer: Any) -> Any:
 
 
 def test_counts_are_bounded(page: Client, bot: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apps.capture.browsing.MOST", 2)
+    for room in ("apps.capture.browsing", "apps.memories.facets"):
+        monkeypatch.setattr(f"{room}.MOST", 2)
     for _ in range(4):
         done(bot)
     answer = page.get(CAPTURED)

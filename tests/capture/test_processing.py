@@ -256,6 +256,30 @@ def test_facts_beyond_what_one_event_brings_leave_a_row_each(pool, bot, monkeypa
     assert Candidate.objects.count() == 3
 
 
+def test_what_an_extractor_makes_readable_is_not_stored_in_between_either(pool, bot, monkeypatch):
+    monkeypatch.setattr(reading, "STRETCH", 40)
+    paragraphs = [f"We decided that rule {at} holds, because the auditors asked for it." for at in range(4)]
+    event = an_event(bot, "\n\n".join(paragraphs), kind="document")
+    decoded = a_fact("The key is AKIAIOSFODNN7EXAMPLA.")
+    run(Canned([decoded, a_fact("Rule one holds.")], ExtractorError("The model went away."), name="llm"))
+    found = read(event)
+    assert found.work["read"] == 1
+    assert "Rule one holds." in str(found.work)
+    assert "AKIAIOSFODNN7EXAMPLA" not in str(found.work)
+
+
+def test_what_costs_no_call_is_written_down_when_it_is_worth_it(bot, monkeypatch):
+    monkeypatch.setattr(reading, "STRETCH", 40)
+    paragraphs = [f"We decided that rule {at} holds, because the auditors asked for it." for at in range(40)]
+    an_event(bot, "\n\n".join(paragraphs), kind="document")
+    kept = []
+    monkeypatch.setattr(reading, "_keep", lambda *arguments: kept.append(arguments))
+    extractor = Canned(Extraction())
+    run(extractor)
+    assert len(extractor.asked) >= 10
+    assert len(kept) == 1
+
+
 def test_what_must_not_be_kept_is_not_kept_for_overruling_either(pool, bot):
     event = an_event(bot)
     run(Canned([a_fact("The key is AKIAIOSFODNN7EXAMPLA.")]))

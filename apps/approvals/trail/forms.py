@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django import forms
 from django.http import QueryDict
 
 from apps.approvals.trail.selectors import CAPTURED, REFUSED, TrailFilter
-from apps.core.forms import Day, PageForm, Text, choices
+from apps.core.forms import Day, FilterForm, Text, choices
 from apps.memories.models import Action
 
 VERBS = (
@@ -43,7 +41,7 @@ KINDS = {
 }
 
 
-class TrailForm(PageForm):
+class TrailForm(FilterForm):
     """A parameter that is not known here is refused, not passed over."""
 
     actor = Text(label="Who", help_text="The name as it was then.", max_length=200)
@@ -60,21 +58,14 @@ class TrailForm(PageForm):
         error_messages={"invalid": "Give the id of a bulk decision."},
     )
 
-    NOT_FILTERS = frozenset({"cursor"})
+    CANNOT = "The audit trail cannot be filtered"
 
     def __init__(self, data: QueryDict) -> None:
         super().__init__(data, auto_id="filter-%s")
 
-    def clean(self) -> dict[str, Any]:
-        unknown = sorted(set(self.data) - set(self.fields) - self.NOT_FILTERS)
-        if unknown:
-            named = ", ".join(f"“{name[:40]}”" for name in unknown[:5])
-            self.add_error(None, f"The audit trail cannot be filtered by {named}. It can by: {', '.join(self.fields)}.")
-        return self.cleaned_data
-
     def asked(self) -> TrailFilter:
         """``None`` for whatever was left empty; call it on a valid form."""
-        return TrailFilter(**{name: value for name, value in self.cleaned_data.items() if value not in ("", None)})
+        return TrailFilter(**self.values)
 
     @property
     def narrows(self) -> bool:

@@ -69,12 +69,14 @@ class Fact:
 class Refused:
     """A fact that was found and not taken, with the reason as a sentence.
 
-    ``outcome`` is ``excluded`` where the reason is an exclusion, else ``dropped_classifier``.
+    ``outcome`` is ``excluded`` where the reason is an exclusion, else ``dropped_classifier``. ``taints``: it was
+    excluded for something that must not be kept, which in some form stands in the material, too.
     """
 
     content: str
     outcome: str
     reason: str
+    taints: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,17 +12,16 @@ from typing import Final
 
 from apps.capture.extractors.base import (
     Extraction,
-    ExtractorError,
     Fact,
     Heartbeat,
     Material,
     Refused,
-    Usage,
     Vocabulary,
     no_heartbeat,
 )
-from apps.capture.extractors.chat import Answer, ChatModel, configured_model
-from apps.capture.extractors.prompts import EXAMPLE_CONTENT, Messages, extraction_messages, typing_messages
+from apps.capture.extractors.chat import configured_model
+from apps.capture.extractors.findings import CUT, Findings
+from apps.capture.extractors.prompts import EXAMPLE_CONTENT, extraction_messages, typing_messages
 from apps.capture.extractors.quotes import NONE_GIVEN, NOT_THERE, Passages
 from apps.capture.extractors.replies import (
     DROPPED,
@@ -33,14 +32,12 @@ from apps.capture.extractors.replies import (
     read_items,
 )
 from apps.capture.splitting import Part, estimated_tokens, parts_of
-from apps.core.screening import masked, normalise_for_fingerprint, quotable
+from apps.core.screening import normalise_for_fingerprint, quotable
 
 PART_TOKENS: Final = 6_000
 EXCLUDED: Final = "excluded"
-NOTHING: Final = "The model found nothing durable in it."
 _EXAMPLE: Final = normalise_for_fingerprint(EXAMPLE_CONTENT)
 _NO_TYPE: Final = "none"
-_EXCERPT = 200
 
 
 class LlmExtractor:
@@ -48,70 +45,29 @@ class LlmExtractor:
 
     def extract(self, material: Material, vocabulary: Vocabulary, *, heartbeat: Heartbeat = no_heartbeat) -> Extraction:
         """Raises ``ExtractorError`` where the model cannot be used, and where none of its replies can be read."""
-        found = Findings(configured_model(), vocabulary, heartbeat)
+        found = _Findings(configured_model(), vocabulary, heartbeat)
         parts = parts_of(material.text, material.kind, budget=PART_TOKENS)
         for part in parts:
             found.read(part, material.kind)
         return found.extraction(parts)
 
 
-class Findings:
-    """What was found so far in the parts of one material."""
-
-    def __init__(self, model: ChatModel, vocabulary: Vocabulary, heartbeat: Heartbeat) -> None:
-        self._model = model
-        self._vocabulary = vocabulary
-        self._heartbeat = heartbeat
-        self._facts: dict[str, Fact] = {}
-        self._refused: list[Refused] = []
-        self._notes: list[str] = []
-        self._unreadable: list[UnreadableReply] = []
-        self._usage = Usage()
-
+class _Findings(Findings):
     def read(self, part: Part, kind: str) -> None:
         """One call. A reply that cannot be read is held against the part, as long as another part's can."""
         answer = self._ask(extraction_messages(part, kind, self._vocabulary))
         try:
             reply = read_facts(answer.text)
         except UnreadableReply as error:
-            self._unreadable.append(error)
-            self._refused.append(Refused(part.text[:_EXCERPT], DROPPED, f"{error.message} It was about this part."))
+            self._could_not_read(part, error)
             return
         self._refused += reply.refused
         self._notes += reply.notes
         if answer.cut and not any("cut off" in note for note in reply.notes):
-            self._notes.append("The model's reply was cut off.")
+            self._notes.append(CUT)
         passages = Passages(part.text)
         for fact in reply.facts:
             self._take(fact, passages)
-
-    def extraction(self, parts: Sequence[Part]) -> Extraction:
-        """Everything that was found, once the facts of an unknown type were asked about again."""
-        if self._unreadable and len(self._unreadable) == len(parts):
-            self._unreadable[-1].usage = self._usage
-            raise self._unreadable[-1]
-        unknown = [fact for fact in self._facts.values() if self._vocabulary.slug_of(fact.type) is None]
-        if unknown:
-            self._type_again(unknown)
-        notes = self._notes if self._facts or self._refused else [*self._notes, NOTHING]
-        return Extraction(
-            facts=tuple(
-                replace(fact, type=self._vocabulary.slug_of(fact.type) or fact.type) for fact in self._facts.values()
-            ),
-            refused=tuple(replace(refused, content=masked(refused.content)) for refused in self._refused),
-            usage=self._usage,
-            note=" ".join(dict.fromkeys(notes)),
-        )
-
-    def _ask(self, messages: Messages) -> Answer:
-        self._heartbeat()
-        try:
-            answer = self._model.ask(messages)
-        except ExtractorError as error:
-            error.usage += self._usage
-            raise
-        self._usage += answer.usage
-        return answer
 
     def _take(self, read: ReadFact, passages: Passages) -> None:
         if normalise_for_fingerprint(read.content) == _EXAMPLE:
@@ -131,6 +87,14 @@ class Findings:
             doubt=" ".join(filter(None, (read.doubt, doubt))),
         )
         keep_one(self._facts, fact)
+
+    def _typed(self) -> list[Fact]:
+        """Those of an unknown type were asked about again."""
+        unknown = [fact for fact in self._facts.values() if self._vocabulary.slug_of(fact.type) is None]
+        if unknown:
+            self._type_again(unknown)
+        facts = self._facts.values()
+        return [replace(fact, type=self._vocabulary.slug_of(fact.type) or fact.type) for fact in facts]
 
     def _type_again(self, unknown: list[Fact]) -> None:
         """One more call for all of them, with the list of types. What it does not settle is refused."""

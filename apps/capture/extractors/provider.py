@@ -7,7 +7,7 @@ supports a fact is looked up in the material.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
@@ -16,17 +16,16 @@ from django.db import connection, transaction
 
 from apps.capture.extractors.base import (
     Extraction,
-    ExtractorError,
     Fact,
     Heartbeat,
     Material,
     Refused,
-    Usage,
     Vocabulary,
     no_heartbeat,
 )
-from apps.capture.extractors.chat import Answer, ChatModel, configured_model
-from apps.capture.extractors.llm import NOTHING, PART_TOKENS, read_types, settle_type, within
+from apps.capture.extractors.chat import configured_model
+from apps.capture.extractors.findings import CUT, Findings
+from apps.capture.extractors.llm import PART_TOKENS, read_types, settle_type, within
 from apps.capture.extractors.prompts import Messages, fenced, new_nonce, typing_messages
 from apps.capture.extractors.quotes import Passages
 from apps.capture.extractors.replies import (
@@ -40,11 +39,10 @@ from apps.capture.extractors.replies import (
     read_items,
 )
 from apps.capture.splitting import Part, parts_of
-from apps.core.screening import clean_text, masked
+from apps.core.screening import clean_text
 
 UNSUPPORTED: Final = "No passage of the material says it."
 _TYPED_TOKENS: Final = 2 * PART_TOKENS
-_EXCERPT = 200
 # What mem0's prompt asks for: an object with a list under the one key, each entry with its statement under the other.
 REPLY_KEY: Final = "memory"
 REPLY_TEXT: Final = "text"
@@ -81,17 +79,7 @@ class ProviderExtractor:
         return found.extraction(parts)
 
 
-class _Findings:
-    def __init__(self, model: ChatModel, vocabulary: Vocabulary, heartbeat: Heartbeat) -> None:
-        self._model = model
-        self._vocabulary = vocabulary
-        self._heartbeat = heartbeat
-        self._facts: dict[str, Fact] = {}
-        self._refused: list[Refused] = []
-        self._notes: list[str] = []
-        self._unreadable: list[UnreadableReply] = []
-        self._usage = Usage()
-
+class _Findings(Findings):
     def read(self, part: Part) -> None:
         # The model is asked outside: no transaction stays open while it thinks.
         with reading_only():
@@ -100,39 +88,15 @@ class _Findings:
         try:
             found = read_items(answer.text, key=REPLY_KEY, mark=REPLY_TEXT)
         except UnreadableReply as error:
-            self._unreadable.append(error)
-            self._refused.append(Refused(part.text[:_EXCERPT], DROPPED, f"{error.message} It was about this part."))
+            self._could_not_read(part, error)
             return
         if found.cut or answer.cut:
-            self._notes.append("The model's reply was cut off.")
+            self._notes.append(CUT)
         if found.unread or len(found.items) > MAX_FACTS:
             self._notes.append("A part of the model's reply could not be read.")
         passages = Passages(part.text)
         for item in found.items[:MAX_FACTS]:
             self._take(item.value, passages)
-
-    def extraction(self, parts: Sequence[Part]) -> Extraction:
-        if self._unreadable and len(self._unreadable) == len(parts):
-            self._unreadable[-1].usage = self._usage
-            raise self._unreadable[-1]
-        facts = self._typed(list(self._facts.values()))
-        notes = self._notes if facts or self._refused else [*self._notes, NOTHING]
-        return Extraction(
-            facts=tuple(facts),
-            refused=tuple(replace(refused, content=masked(refused.content)) for refused in self._refused),
-            usage=self._usage,
-            note=" ".join(dict.fromkeys(notes)),
-        )
-
-    def _ask(self, messages: Messages) -> Answer:
-        self._heartbeat()
-        try:
-            answer = self._model.ask(messages)
-        except ExtractorError as error:
-            error.usage += self._usage
-            raise
-        self._usage += answer.usage
-        return answer
 
     def _take(self, value: Any, passages: Passages) -> None:
         text = value.get(REPLY_TEXT) if isinstance(value, dict) else value
@@ -144,8 +108,9 @@ class _Findings:
         quote = passages.supporting(content)
         keep_one(self._facts, Fact(content, "", quote=quote, doubt="" if quote else UNSUPPORTED))
 
-    def _typed(self, facts: list[Fact]) -> list[Fact]:
+    def _typed(self) -> list[Fact]:
         """The facts with their types, by one call for all of them; those that get none are refused."""
+        facts = list(self._facts.values())
         if not facts:
             return []
         asked = within(facts, _TYPED_TOKENS)

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from apps.capture.extractors.base import ExtractorError, Fact, Material, Refused, Usage
-from apps.capture.extractors.llm import NOTHING, PART_TOKENS, LlmExtractor
+from apps.capture.extractors.findings import NOTHING
+from apps.capture.extractors.llm import PART_TOKENS, LlmExtractor
 from apps.capture.extractors.prompts import EXAMPLE_CONTENT
 from apps.capture.extractors.quotes import NONE_GIVEN, NOT_THERE
 from apps.capture.extractors.registry import get_extractor

@@ -11,7 +11,7 @@ from django.db import InternalError, connection
 
 from apps.accounts.models import Workspace
 from apps.capture.extractors.base import ExtractorError, Fact, Material, Usage
-from apps.capture.extractors.llm import NOTHING
+from apps.capture.extractors.findings import NOTHING
 from apps.capture.extractors.provider import REPLY_KEY, REPLY_TEXT, UNSUPPORTED, ProviderExtractor, reading_only
 from apps.capture.extractors.registry import get_extractor
 from apps.capture.extractors.replies import NO_CONFIDENCE, UnreadableReply
