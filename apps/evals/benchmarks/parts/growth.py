@@ -121,7 +121,7 @@ def _add(url: str, subjects: Matrix, first: int, after: int) -> None:
         with cursor.copy(f"COPY {table} (id, vector, payload) FROM STDIN") as copy:
             for row in _rows(subjects, first, after):
                 copy.write_row(row)
-        cursor.execute("SET LOCAL maintenance_work_mem = '2GB'")
+        cursor.execute("SET LOCAL maintenance_work_mem = '6GB'")
         create_pool(cursor, number=FIRST_GENERATION, dimensions=DIMENSIONS)
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"VACUUM (ANALYZE) {table}")
