@@ -179,7 +179,7 @@ def _unknown_names(workspace: Any, asked: QueueFilter) -> list[str]:
 
 
 @posted
-@page(Role.REVIEWER, to="keep a filter of the queue")
+@page(Role.REVIEWER, to="keep a filter of the queue", sent="filter")
 def filter_save(request: PageRequest) -> HttpResponseBase:
     """Keep the filter that stands in the address of the form."""
     form = SaveFilterForm(request.POST)
@@ -400,7 +400,7 @@ def _renew_version(form: ApproveForm | DecideForm, version: int) -> None:
 
 
 @posted
-@page(to="approve a candidate")
+@page(to="approve a candidate", sent="approval")
 def approve(request: PageRequest, candidate_id: UUID) -> HttpResponseBase:
     row = _to_decide(request, candidate_id, Action.APPROVE)
     form = _approve_form(request, sheet(request.principal, row), request.POST)
@@ -420,7 +420,7 @@ def approve(request: PageRequest, candidate_id: UUID) -> HttpResponseBase:
 
 
 @posted
-@page(to="reject a candidate")
+@page(to="reject a candidate", sent="rejection")
 def reject(request: PageRequest, candidate_id: UUID) -> HttpResponseBase:
     row = _to_decide(request, candidate_id, Action.REJECT)
     form = DecideForm(request.POST, auto_id="reject-%s")
@@ -434,7 +434,7 @@ def reject(request: PageRequest, candidate_id: UUID) -> HttpResponseBase:
 
 
 @posted
-@page(to="reopen a candidate")
+@page(to="reopen a candidate", sent="reopening")
 def reopen(request: PageRequest, candidate_id: UUID) -> HttpResponseBase:
     row = _to_decide(request, candidate_id, Action.REOPEN)
     form = DecideForm(request.POST, auto_id="reopen-%s")
@@ -532,13 +532,13 @@ def _approved_message(request: PageRequest, row: Candidate, memory: Memory) -> S
 
 # --- decisions about a memory -------------------------------------------------------------------------------
 @posted
-@page(to="retire a memory")
+@page(to="retire a memory", sent="retirement of a memory")
 def retire(request: PageRequest, reference: str) -> HttpResponseBase:
     return _change_memory(request, reference, Action.RETIRE)
 
 
 @posted
-@page(to="restore a memory")
+@page(to="restore a memory", sent="restoration of a memory")
 def restore(request: PageRequest, reference: str) -> HttpResponseBase:
     return _change_memory(request, reference, Action.RESTORE)
 

@@ -31,7 +31,7 @@ ROWS = 10
 
 
 @only("GET", "HEAD", "POST")
-@page(to="propose")
+@page(to="propose", sent="proposal")
 def propose(request: PageRequest) -> HttpResponseBase:
     if request.method != "POST":
         return _propose_page(request, _blank_form(request))
@@ -78,7 +78,7 @@ def _propose_page(request: PageRequest, form: ProposeForm, *, status: int = 200)
 
 
 @posted
-@page(to="withdraw a proposal")
+@page(to="withdraw a proposal", sent="withdrawal")
 def withdraw(request: PageRequest, candidate_id: UUID) -> HttpResponseBase:
     form = WithdrawForm(request.POST)
     if not form.is_valid():
@@ -93,7 +93,7 @@ def withdraw(request: PageRequest, candidate_id: UUID) -> HttpResponseBase:
 
 
 @posted
-@page(to="report a memory")
+@page(to="report a memory", sent="report")
 def correct(request: PageRequest, reference: str) -> HttpResponseBase:
     memory = memory_for(request.principal, reference)
     form = CorrectForm(request.POST)

@@ -130,7 +130,7 @@ def drops(request: PageRequest) -> HttpResponseBase:
 
 
 @posted
-@page(Role.REVIEWER, to="overrule a drop")
+@page(Role.REVIEWER, to="overrule a drop", sent="decision about a drop")
 def overrule(request: PageRequest, event_id: UUID) -> HttpResponseBase:
     try:
         candidate = event_overrule(principal=request.principal, event_id=event_id)

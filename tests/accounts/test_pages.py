@@ -107,6 +107,39 @@ def test_htmx_reloads_instead_of_swapping_in_the_sign_in_page(browser, db) -> No
     assert answer.headers["HX-Redirect"] == "/accounts/login/?next=/review/%3Fa%3D1"
 
 
+# --- what was sent after a session had ended ------------------------------------------------------------------
+SENT = "/review/00000000-0000-0000-0000-000000000000/approve/"
+LOST = "Your approval was not recorded, since you had been signed out."
+
+
+def shown_after_signing_in(client, who, path: str = "/") -> str:
+    client.force_login(who)
+    return client.get(path).content.decode()
+
+
+def test_what_came_to_nothing_is_said_once_to_whoever_signs_in_again(browser, alice) -> None:
+    client = browser()
+    assert client.post(SENT, {"version": 1}).status_code == 302
+    assert LOST not in client.get("/accounts/login/").content.decode()
+    assert LOST in shown_after_signing_in(client, alice)
+    assert LOST not in client.get("/").content.decode()
+
+
+def test_in_place_it_is_said_to_the_person_who_sent_it(browser, alice, carol) -> None:
+    headers = {"HX-Request": "true", "Firm-Memory-Person": str(alice.pk)}
+    for who, told in ((alice, True), (carol, False)):
+        client = browser()
+        assert client.post(SENT, {"version": 1}, headers=headers).status_code == 204
+        assert (LOST in shown_after_signing_in(client, who)) is told
+        assert LOST not in shown_after_signing_in(client, alice)
+
+
+def test_nothing_is_said_of_what_was_only_looked_at(browser, alice) -> None:
+    client = browser()
+    client.get("/review/")
+    assert "not recorded" not in shown_after_signing_in(client, alice)
+
+
 def test_a_token_is_not_a_browser(api, alice_token) -> None:
     assert api(alice_token).get(PAGE).status_code == 302
 

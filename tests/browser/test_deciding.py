@@ -211,6 +211,7 @@ def test_a_session_that_ended_loses_nothing(window: Window, alice: User, agent: 
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
     expect(statement(page)).to_have_text(row.content)
+    expect(page.locator("#messages")).to_contain_text("Your rejection was not recorded, since you had been signed out.")
     page.get_by_role("button", name="Put it back").click()
     expect(page.locator("#reject-reason")).to_have_value("It was never measured.")
     page.get_by_role("button", name="Reject").click()
