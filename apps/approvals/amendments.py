@@ -19,6 +19,7 @@ from apps.candidates.proposal import (
 )
 from apps.core.clock import now
 from apps.core.errors import Conflict, FieldError, Forbidden, Invalid, Refusals, UnknownKeys
+from apps.core.wording import words
 from apps.memories.fingerprints import fingerprint
 from apps.memories.lifecycle import Statement
 from apps.memories.models import Memory, MemoryStatus, Supersession
@@ -89,7 +90,8 @@ def _type(principal: Principal, candidate: Candidate, values: dict[str, Any]) ->
     if not candidate.type.is_active:
         raise Invalid.field(
             f"{PREFIX}type",
-            f"The type {candidate.type.slug} was retired after this was proposed. Amend it to a live type, or reject.",
+            f"The type {words(candidate.type.slug)} was retired after this was proposed. Amend it to a live type, or "
+            "reject.",
             code="retired_type",
         )
     return candidate.type

@@ -19,6 +19,7 @@ from apps.candidates.selectors import QueueFilter
 from apps.core.errors import FieldError, Malformed
 from apps.core.forms import Day, FilterForm, Lines, Names, PageForm, Share, Text, choices
 from apps.core.screening import HIDDEN_CHARACTERS, INSTRUCTIONS
+from apps.core.wording import words
 from apps.taxonomy.models import MemoryType
 
 MAX_AGE = 36_500
@@ -31,6 +32,7 @@ FLAGS = {
     "new-domain": "New domain",
     "target-not-in-force": "Target not in force",
     "source-differs": "Source differs",
+    "joined-differs": "Proposers differ",
 }
 
 
@@ -63,9 +65,7 @@ class QueueFilterForm(FilterForm):
 
     def __init__(self, data: QueryDict, *, types: Sequence[MemoryType]) -> None:
         super().__init__(_with_slug(data, types), auto_id="filter-%s")
-        self.fields["type"].widget.choices = choices(
-            ((row.slug, row.slug.replace("_", " ")) for row in types), empty="Any"
-        )
+        self.fields["type"].widget.choices = choices(((row.slug, words(row.slug)) for row in types), empty="Any")
         for name in ("flag", "status"):
             known = [value for value, _ in self.fields[name].choices if value]  # type: ignore[attr-defined]
             message = f"“%(value)s” is not a {name}. Use one of: {', '.join(known)}."
@@ -141,7 +141,7 @@ class ApproveForm(PageForm):
         self, data: QueryDict | None = None, *, initial: Mapping[str, Any], types: Sequence[MemoryType]
     ) -> None:
         super().__init__(data, initial=dict(initial), auto_id="approve-%s")
-        live = [(row.slug, row.slug.replace("_", " ")) for row in types if row.is_active]
+        live = [(row.slug, words(row.slug)) for row in types if row.is_active]
         if not initial.get("type"):
             live.insert(0, ("", "Choose a type"))
         self.fields["type"].widget.choices = live

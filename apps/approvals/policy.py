@@ -10,6 +10,7 @@ from apps.accounts.principal import Principal
 from apps.candidates.access import is_proposer
 from apps.candidates.models import Candidate, Opened
 from apps.core.errors import DomainError, Forbidden
+from apps.core.wording import words
 
 
 def require_reviewer(principal: Principal, *, to: str, subject_kind: str, subject_id: object) -> None:
@@ -58,7 +59,8 @@ def require_opened(principal: Principal, candidate: Candidate, version: int) -> 
     seen = Opened.objects.filter(candidate=candidate, user=principal.user, version=version)
     if not seen.exists():
         raise Forbidden(
-            f"What is filed under {candidate.type.slug} is never approved in bulk unseen: open this candidate first.",
+            f"What is filed under {words(candidate.type.slug)} is never approved in bulk unseen: open this candidate "
+            "first.",
             code="not_opened",
             extra={"candidate": str(candidate.pk)},
         )

@@ -53,6 +53,7 @@ from apps.core.frames import render_framed, wants_content
 from apps.core.methods import looked_at, posted
 from apps.core.pagination import Page, page_of
 from apps.core.redirects import SeeOther
+from apps.core.wording import words
 from apps.memories.history import Entry
 from apps.memories.models import Action, Memory
 from apps.memories.selectors import memory_for, scopes_shown
@@ -165,7 +166,7 @@ def facet_name(name: str, value: str) -> str:
     """What people call a value of a facet."""
     if name == "flag":
         return FLAGS.get(value, value)
-    return value.replace("_", " ") if name == "type" else value
+    return words(value) if name == "type" else value
 
 
 def _unknown_names(workspace: Any, asked: QueueFilter) -> list[str]:
@@ -250,11 +251,15 @@ def _narrowing(parameters: QueryDict) -> list[tuple[str, str]]:
     """The filter in words: what each of its fields is called, and what was asked of it."""
     fields = QueueFilterForm.base_fields
     asked = ((name, str(parameters[name]).strip()) for name in parameters if name in fields)
-    return [(str(fields[name].label), value) for name, value in asked if value]
+    return [(str(fields[name].label), _value_words(name, value)) for name, value in asked if value]
+
+
+def _value_words(name: str, value: str) -> str:
+    return str(CandidateStatus(value).label).lower() if name == "status" else facet_name(name, value)
 
 
 @posted
-@page(to="decide about candidates")
+@page(to="decide about candidates", sent="decision about several candidates")
 def bulk(request: PageRequest) -> HttpResponseBase:
     principal, reason = request.principal, request.POST.get("reason", "").replace("\r\n", "\n")
     policy.require_reviewer(principal, to="decide about candidates", subject_kind="candidate", subject_id="bulk")

@@ -11,6 +11,7 @@ from django.http import QueryDict
 from apps.candidates.proposal import Proposal, ScopeInput
 from apps.core.errors import FieldError
 from apps.core.forms import Day, Lines, Names, PageForm, Share, Text, choices
+from apps.core.wording import words
 from apps.sources.forms import SourceForms, WithSources
 from apps.taxonomy.models import MemoryType
 
@@ -33,7 +34,7 @@ class ProposeForm(WithSources):
 
     def __init__(self, data: QueryDict | None = None, *, types: Sequence[MemoryType], **kwargs: Any) -> None:
         super().__init__(data, auto_id="propose-%s", **kwargs)
-        live = ((row.slug, row.slug.replace("_", " ")) for row in types if row.is_active)
+        live = ((row.slug, words(row.slug)) for row in types if row.is_active)
         self.fields["type"].widget.choices = choices(live, empty="Choose a type")
         self.sources = SourceForms(data)
 

@@ -32,6 +32,7 @@ from apps.candidates.transitions import candidate_move
 from apps.core.clock import now
 from apps.core.errors import TooMany, Unavailable
 from apps.core.problems import constraint_of
+from apps.core.wording import words
 from apps.memories.fingerprints import fingerprint
 from apps.memories.models import Action, Memory, MemoryStatus, Verdict
 from apps.scopes.scope import ResolvedScope, Scope
@@ -443,8 +444,8 @@ def gate(
     counted = effective_confidence(confidence, ceiling)
     if counted >= type_.min_confidence:
         return CandidateStatus.PENDING, ""
-    why = f"Its confidence of {counted:.2g} is below the {type_.min_confidence:.2g} that {type_.slug} asks for."
-    return CandidateStatus.QUARANTINED, why
+    asked = f"{type_.min_confidence:.2g} that its type, {words(type_.slug)}, asks for"
+    return CandidateStatus.QUARANTINED, f"Its confidence of {counted:.2g} is below the {asked}."
 
 
 def effective_confidence(confidence: float | None, ceiling: float) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from apps.accounts.principal import Principal
+from apps.core.wording import words
 from apps.memories.models import Action, Memory, Verdict
 from apps.memories.selectors import memories_visible
 from apps.scopes.selectors import scope_slugs
@@ -94,7 +95,7 @@ def _changes(verdict: Verdict, names: Names) -> Iterable[Change]:
 
 def change_of(field: str, before: State, after: State, names: Names) -> Change:
     """One field of two states in words; a field that is in one of them alone has nothing on the other side."""
-    name = FIELDS.get(field) or field.replace("_", " ").capitalize()
+    name = FIELDS.get(field) or words(field).capitalize()
     return Change(field, name, _text(field, before.get(field), names), _text(field, after.get(field), names))
 
 
@@ -103,6 +104,8 @@ def _text(field: str, value: Any, names: Names) -> str:
         return NOTHING
     if field == "firm":
         return "yes" if value else "no"
+    if field == "type":
+        return words(str(value))
     if field == "valid_from":
         return str(value)[:10]
     if field == "domain_ids":

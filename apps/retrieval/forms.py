@@ -8,6 +8,7 @@ from django import forms
 from django.http import QueryDict
 
 from apps.core.forms import FilterForm, PageForm, Text, choices
+from apps.core.wording import words
 from apps.memories.models import MemoryStatus, Tier
 from apps.sources.forms import SourceForms, WithSources
 from apps.taxonomy.models import MemoryType
@@ -37,9 +38,7 @@ class BrowseForm(FilterForm):
 
     def __init__(self, data: QueryDict, *, types: Sequence[MemoryType]) -> None:
         super().__init__(data, auto_id="filter-%s")
-        self.fields["type"].widget.choices = choices(
-            ((row.slug, row.slug.replace("_", " ")) for row in types), empty="Any"
-        )
+        self.fields["type"].widget.choices = choices(((row.slug, words(row.slug)) for row in types), empty="Any")
         for name, known in (("status", STATUSES), ("tier", Tier.choices)):
             listed = ", ".join(value for value, _ in known)
             message = f"“%(value)s” is not a {name}. Use one of: {listed}."

@@ -17,6 +17,7 @@ from apps.core.frames import render_framed
 from apps.core.methods import looked_at
 from apps.core.pagination import MAX_COUNTED, Page, page_of
 from apps.core.screening import masked
+from apps.core.wording import words
 from apps.memories.facets import Facets, counts_of
 from apps.memories.models import IN_FORCE, Memory, MemoryQuerySet, MemoryStatus, Tier
 from apps.memories.selectors import memories_shown, memory_for
@@ -109,7 +110,7 @@ def facet_name(name: str, value: str) -> str:
     """What people call a value of a facet."""
     if name in ("tier", "status"):
         return str((Tier if name == "tier" else MemoryStatus)(value).label)
-    return value.replace("_", " ") if name == "type" else value
+    return words(value) if name == "type" else value
 
 
 def _statuses(status: str) -> tuple[str, ...] | None:

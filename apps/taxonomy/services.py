@@ -14,6 +14,7 @@ from apps.accounts.models import Role, Workspace
 from apps.accounts.principal import Principal
 from apps.core.errors import Conflict, FieldError, Invalid, NotFound
 from apps.core.screening import check_text, screen
+from apps.core.wording import words
 from apps.taxonomy.intents import INTENTS
 from apps.taxonomy.models import Category, Exclusion, MemoryType
 
@@ -76,8 +77,8 @@ def memory_type_change(
     others = MemoryType.objects.active().filter(workspace=workspace).exclude(pk=row.pk)
     if row.is_active and not is_active and not others.exists():
         raise Conflict(
-            f"{row.slug} is the only type in use; without one nothing can be proposed. Add or bring back another "
-            "one first.",
+            f"“{words(row.slug)}” is the only type in use; without one nothing can be proposed. Add or bring back "
+            "another one first.",
             code="last_type",
         )
     return row_change(principal, row, values)

@@ -384,6 +384,15 @@ def test_nothing_matches_and_a_bad_filter_widens_nothing(page: Client, agent: Pr
     assert 'name="item"' not in text(answer)
 
 
+def test_the_filter_is_told_in_words(page: Client, agent: Principal) -> None:
+    ledger.propose(agent, type="business_rules", scope=ScopeInput(repos=("acme/my_repo",)))
+    asked = "?type=business_rules&flag=new-repository&repo=acme/my_repo&status=pending"
+    seen = words(page.get(f"/review/bulk/all/{asked}"))
+    for said in ("Type: business rules", "Flag: New repository", "Repository: acme/my_repo", "Status: pending"):
+        assert said in seen, said
+    assert "business_rules" not in seen
+
+
 def test_members_and_outsiders_decide_about_nothing_that_matches(
     browser: Any, bob: User, charlie: User, agent: Principal
 ) -> None:

@@ -326,7 +326,7 @@ def test_the_lower_of_what_is_reported_and_the_ceiling_counts(workspace, api, ce
     answer = api(token).post(URL, a_body(**({} if reported is None else {"confidence": reported}))).json()
 
     assert answer["status"] == status
-    assert ("below the 0.6 that tooling_setup asks for" in answer["reason"]) is (status == "quarantined")
+    assert ("below the 0.6 that its type, tooling setup, asks for" in answer["reason"]) is (status == "quarantined")
 
 
 def test_each_type_asks_for_its_own_confidence(agent):

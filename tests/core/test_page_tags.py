@@ -3,6 +3,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.template import Context, Template
+from django.utils.html import strip_tags
 
 from apps.core.templatetags import pages
 
@@ -67,3 +69,23 @@ def test_only_web_addresses_are_links(url: str, web: bool) -> None:
 
 def test_text_from_outside_is_escaped_with_its_hidden_characters_shown() -> None:
     assert pages.shown("<b>\u200b") == '&lt;b&gt;<mark class="hidden">[U+200B ZERO WIDTH SPACE]</mark>'
+
+
+def test_wire_spellings_are_told_in_words() -> None:
+    told = "{% load pages %}{{ 'business_rules'|words }}, {{ 'sources[1].occurred_at'|field_words }}"
+    assert Template(told).render(Context()) == "business rules, the date of source 2"
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("content", "the statement"),
+        ("scope.repos[3]", "a repository"),
+        ("sources[0].quote", "the quote of source 1"),
+        ("sources[11].url", "the address of source 12"),
+        ("tier", "the tier"),
+        ("valid_until", "the valid until"),
+    ],
+)
+def test_fields_are_named_as_people_do(path: str, said: str) -> None:
+    assert pages.field_words(path) == said

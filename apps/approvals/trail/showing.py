@@ -12,11 +12,14 @@ from apps.accounts.principal import Principal
 from apps.approvals.trail.forms import KINDS
 from apps.approvals.trail.selectors import CAPTURED, Entry, beginnings_of_candidates, names_of_subjects
 from apps.candidates.models import CandidateStatus
+from apps.core.wording import words
 from apps.memories.history import FIELDS, NOTHING, Change, Names, change_of, names_in
 from apps.memories.models import Action, SubjectKind
 
 # Counted on with every decision; they say nothing about it.
 _UNSAID: Final = frozenset({"version"})
+# What is known by a slug that has a form for people.
+_SLUGGED: Final = frozenset({"memorytype", "exclusion"})
 _PAST: Final = {
     "propose": "proposed",
     "add": "added",
@@ -67,7 +70,7 @@ def _shown(entry: Entry, labels: dict[str, str], about: str, names: Names) -> Sh
     return Shown(
         entry=entry,
         did=_did(entry.verb),
-        kind=KINDS.get(entry.subject_kind, entry.subject_kind.replace("_", " ")).lower(),
+        kind=KINDS.get(entry.subject_kind, words(entry.subject_kind)).lower(),
         name=label or _name(entry),
         address=_address(entry, label),
         became=became if became != label else "",
@@ -86,9 +89,10 @@ def _did(verb: str) -> str:
 
 def _name(entry: Entry) -> str:
     """What people know the subject by: its name where the event kept one, else the beginning of a long id."""
-    name = entry.after.get("name") or entry.after.get("slug") or entry.before.get("name") or entry.before.get("slug")
+    keys = ("slug", "name") if entry.subject_kind in _SLUGGED else ("name", "slug")
+    name = next((state[key] for state in (entry.after, entry.before) for key in keys if state.get(key)), None)
     if isinstance(name, str):
-        return name
+        return words(name) if entry.subject_kind in _SLUGGED else name
     return entry.subject_id[:8] if len(entry.subject_id) == 36 else entry.subject_id
 
 

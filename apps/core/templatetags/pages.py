@@ -18,8 +18,11 @@ from apps.core.clock import now
 from apps.core.differences import Shown, difference_shown
 from apps.core.marking import marked, marks_of_flags, marks_of_hidden
 from apps.core.pagination import MAX_COUNTED
+from apps.core.wording import field_words, words
 
 register = template.Library()
+register.filter("words", words)
+register.filter("field_words", field_words)
 
 EXCERPT = 320
 # What is longer than this, in characters or lines, would push what a decision needs out of sight.
@@ -117,12 +120,6 @@ def thousands(number: int | None) -> str:
 def bounded(number: int | None, most: int = MAX_COUNTED) -> str:
     """“500+” where it was not counted any further."""
     return f"{most:,}+" if number is not None and number > most else thousands(number)
-
-
-@register.filter
-def words(slug: str) -> str:
-    """``architecture_decisions`` and ``merge_request`` as people read them."""
-    return slug.replace("_", " ")
 
 
 @register.filter
