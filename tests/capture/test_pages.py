@@ -393,6 +393,23 @@ def test_the_page_of_an_event_has_everything(page: Client, bot: Principal) -> No
     assert "overrule/" not in text(answer)
 
 
+def test_a_fact_has_one_pill(page: Client, bot: Principal, reviewer: Principal) -> None:
+    """What became of its candidate says more than that it was handed on."""
+    pending, approved = ledger.propose(bot), ledger.propose(bot)
+    ledger.approve(reviewer, approved)
+    facts = (
+        fact_of(pending),
+        fact_of(approved),
+        fact_of(approved, outcome="quarantined"),
+        fact_of(approved, outcome="duplicate"),
+        a_fact_that_became_nothing(),
+    )
+    listed = text(page.get(at(done(bot, EventOutcome.QUEUED, facts=facts)))).split('<li class="near">')[1:]
+    pills = [re.findall(r'<span class="status [^>]*>(?:<svg.*?</svg>)?([^<]+)', fact, re.DOTALL) for fact in listed]
+    assert pills == [["Pending"], ["Approved"], ["Approved"], ["Known already"], ["Not taken"]]
+    assert "What says it already (approved)" in words(page.get(at(CaptureEvent.objects.get())))
+
+
 def test_an_address_that_is_no_web_address_is_no_link(page: Client, bot: Principal) -> None:
     event = CaptureEvent(**_columns(bot), external_id="x")
     event.sources = [{"kind": "chat", "reference": "r", "title": "t", "url": "javascript:alert(1)", "quote": ""}]
