@@ -352,6 +352,11 @@ class Memory(models.Model):
     def scope(self) -> Scope:
         return Scope(self.firm, tuple(sorted(self.domain_ids)), tuple(sorted(self.repo_ids)))
 
+    @property
+    def is_never_in_force(self) -> bool:
+        """Whether it ended before it could begin: an interval without a moment in it."""
+        return self.valid_from is not None and self.valid_to is not None and self.valid_to <= self.valid_from
+
 
 class MemoryCounter(models.Model):
     """The last number given in a workspace."""

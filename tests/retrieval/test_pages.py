@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -17,6 +17,7 @@ from apps.approvals.restrictions import source_restrict
 from apps.approvals.services import memory_retire
 from apps.candidates.models import Candidate, CandidateStatus
 from apps.candidates.proposal import ScopeInput
+from apps.core.clock import now
 from apps.memories.models import Action, Memory, MemoryStatus, Verdict
 from apps.memories.providers.base import ProviderError
 from apps.memories.providers.mem0.provider import Mem0Provider
@@ -207,6 +208,18 @@ def test_what_is_not_there(member: Client, browser: Any, charlie: User, remember
         answer = browser(charlie).post(at(memory, action), {"reason": "So.", "kind": "wrong"} | SOURCE)
         assert answer.status_code == 404
     assert ledger.fresh(memory).status == MemoryStatus.ACTIVE
+
+
+def test_what_ended_before_it_began_was_never_in_force(page: Client, remember: Any) -> None:
+    begins = now() + timedelta(days=60)
+    first = remember(valid_from=begins)
+    second = remember(supersedes=(first,))
+    began, ended = (f"{at:%-d %b %Y}" for at in (begins, ledger.fresh(first).valid_to))
+    shown = words(page.get(at(first)))
+    assert re.search(rf"Never in force\s*It was to begin on {began}, and ended on {ended}\.", shown)
+    for memory in (first, second):
+        assert f"never in force: to begin {began}, ended {ended}" in words(page.get(at(memory)))
+    assert "Valid from" not in shown and "until" not in shown
 
 
 def test_everything_about_it(member: Client, page: Client, bot: Principal, reviewer: Principal, remember: Any) -> None:
