@@ -264,6 +264,30 @@ def test_on_paper_only_the_content_is_left(window: Window, alice: User, everythi
     expect(seen.page.locator(".statement-hero")).to_be_visible()
 
 
+def test_paper_has_all_that_is_near_and_moments_instead_of_how_long_ago(
+    window: Window, alice: User, agent: Principal
+) -> None:
+    for hour in ("nine", "ten", "eleven"):
+        ledger.propose(agent, f"Payout files leave the gateway at {hour} on banking days.")
+    row = ledger.propose(agent, "Payout files leave the gateway at noon on banking days.")
+    seen = window(alice)
+    page = seen.page
+    seen.go(f"/review/{row.pk}/")
+    expect(page.locator(".near")).to_have_count(3)
+    closed = page.locator(".near:not([open]) .near-text")
+    expect(closed).to_have_count(2)
+    expect(closed.first).to_be_hidden()
+    expect(page.locator(".event time")).to_contain_text("just now")
+    page.emulate_media(media="print")
+    for text in closed.all():
+        expect(text).to_be_visible()
+    expect(page.locator(".ago").first).to_be_hidden()
+    moment = page.locator(".event time")
+    printed = moment.evaluate("element => getComputedStyle(element, '::after').content")
+    assert printed.startswith('"') and printed.endswith(' UTC"'), printed
+    assert moment.get_attribute("title") in printed
+
+
 def test_the_first_visit_is_light(window: Window, alice: User, agent: Principal, everything: dict[str, str]) -> None:
     """Everything that a full page of the queue brings over the network."""
     for _ in range(30):
