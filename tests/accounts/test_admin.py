@@ -57,6 +57,16 @@ def test_a_curator_does_not_see_what_admins_manage(browser, carol) -> None:
         assert client.get(url(model)).status_code == 403
 
 
+def test_it_is_dressed_like_every_other_page(browser, carol) -> None:
+    for path in (INDEX, "/admin/taxonomy/memorytype/"):
+        page = browser(carol).get(path).content.decode()
+        sheets = re.findall(r'<link rel="stylesheet" href="/static/([^"]+)"', page)
+        assert "css/tokens.css" in sheets and sheets[-1] == "css/admin.css"
+        # Light and dark as the system has it: nothing to be switched, and no style or script in the page itself.
+        assert "theme" not in page
+        assert not re.search(r"<style|<script(?![^>]* src=)(?![^>]*application/json)| style=", page)
+
+
 def test_no_token_opens_the_admin(api, workspace, dave) -> None:
     token = issue(workspace, "t", TokenKind.REVIEWER, owner=dave)
     assert api(token).get(INDEX).status_code == 302
