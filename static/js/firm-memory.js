@@ -120,6 +120,7 @@
   document.addEventListener("htmx:afterSettle", (event) => {
     if (event.detail.target?.id !== "content" && event.target?.id !== "content") return;
     offerDrafts();
+    showCurrentTab();
     const content = byId("content");
     const next = content.querySelector(".clash h2") ?? content.querySelector(".field-bad :is(input, textarea, select)")
       ?? content.querySelector(".notice-error[role=alert]") ?? content.querySelector("h1");
@@ -201,6 +202,15 @@
     byId("reject-reason").focus();
   }, true);
 
+  // --- strips of tabs -------------------------------------------------------------------------------------------------
+  function showCurrentTab() {
+    const tab = document.querySelector(".tabs [aria-current]");
+    const strip = tab?.closest(".tabs");
+    if (!strip) return;
+    const [outer, inner] = [strip.getBoundingClientRect(), tab.getBoundingClientRect()];
+    strip.scrollLeft += inner.left - outer.left - (outer.width - inner.width) / 2;
+  }
+
   // --- clicks ---------------------------------------------------------------------------------------------------------
   document.addEventListener("click", (event) => {
     const opener = event.target.closest("[data-dialog]");
@@ -277,5 +287,6 @@
 
   offline();
   offerDrafts();
+  showCurrentTab();
   fade();
 })();

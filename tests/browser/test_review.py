@@ -227,6 +227,73 @@ def test_every_page_is_well_made(
     assert {name: found for name, found in faults.items() if found} == {}
 
 
+def test_a_strip_that_goes_on_fades_out(window: Window, alice: User, everything: dict[str, str]) -> None:
+    def cut(seen: Watched) -> list[str]:
+        style = "['--cut-start', '--cut-end'].map(name => getComputedStyle(strip).getPropertyValue(name))"
+        return list(seen.page.locator(".tabs").evaluate(f"strip => {style}"))
+
+    desk, phone = window(alice), window(alice, size="phone")
+    desk.go("/captured/")
+    assert cut(desk) == ["0px", "0px"]
+    phone.go("/captured/")
+    assert cut(phone) == ["0px", "56px"]
+    phone.go("/captured/?outcome=excluded")
+    assert cut(phone) == ["56px", "56px"]
+    expect(phone.page.locator(".tabs [aria-current]")).to_be_in_viewport(ratio=1)
+    phone.go("/captured/?outcome=dropped_prefilter")
+    assert cut(phone) == ["56px", "0px"]
+
+
+@pytest.mark.parametrize("height", [900, 650])
+def test_the_buttons_of_an_amendment_are_always_there(
+    window: Window, alice: User, everything: dict[str, str], height: int
+) -> None:
+    seen = window(alice)
+    page = seen.page
+    page.set_viewport_size({"width": 1280, "height": height})
+    seen.go(everything["replacing"])
+    for button in ("Approve and replace", "Reject"):
+        expect(page.get_by_role("button", name=button)).to_be_in_viewport(ratio=1)
+    page.keyboard.press("e")
+    approve = page.get_by_role("button", name="Approve as amended")
+    expect(approve).to_be_in_viewport(ratio=1)
+    # All of the panel goes along with the page; nothing is left in a box of its own.
+    assert page.locator(".review-aside").evaluate("box => box.scrollHeight <= box.clientHeight")
+    page.get_by_label("Or reject, because").focus()
+    reject = page.get_by_role("button", name="Reject")
+    reject.focus()
+    expect(reject).to_be_in_viewport(ratio=1)
+    page.get_by_role("textbox", name="Statement").focus()
+    expect(approve).to_be_in_viewport(ratio=1)
+
+
+ADMIN = [
+    "/admin/",
+    "/admin/taxonomy/memorytype/",
+    "/admin/taxonomy/memorytype/add/",
+    "/admin/scopes/repository/",
+    "/admin/memories/memory/",
+    "/admin/candidates/candidate/",
+]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", ["desk", "phone"])
+def test_the_admin_fits_and_is_legible(
+    window: Window, carol: User, everything: dict[str, str], size: str, theme: str
+) -> None:
+    seen = window(carol, size=size, theme=theme)
+    faults = {}
+    for path in ADMIN:
+        seen.go(path)
+        found = faults_of(seen.page)
+        faults[path] = {name: found[name] for name in ("wider than the window by", "too pale") if name in found}
+        if size == "phone" and path.startswith("/admin/memories/"):
+            wide = seen.page.locator("#changelist .results").evaluate("box => box.scrollWidth > box.clientWidth")
+            assert wide, "the list scrolls in its container"
+    assert {path: found for path, found in faults.items() if found} == {}
+
+
 def test_members_find_no_way_into_the_queue(window: Window, bob: User, everything: dict[str, str]) -> None:
     seen = window(bob)
     for path in ("/", "/memories/M-1/", "/memories/?status=all", "/propose/"):
