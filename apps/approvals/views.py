@@ -131,7 +131,11 @@ def _queue_page(
             form.add_refusal(error)
     if form.errors or (save is not None and save.errors):
         status = 422
-    return render_framed(request, "review/queue.html", context, status=status)
+    response = render_framed(request, "review/queue.html", context, status=status)
+    if refusal is not None:
+        # Whoever is told beside the buttons stays there.
+        response["HX-Reswap"] = "outerHTML show:none"
+    return response
 
 
 def _queue_rows(request: PageRequest, form: QueueFilterForm, types: list[Any]) -> dict[str, Any]:

@@ -418,6 +418,17 @@ def test_rejecting_without_a_reason_keeps_what_was_ticked(page: Client, agent: P
     assert ledger.fresh(row).status == CandidateStatus.PENDING
 
 
+def test_what_is_missing_is_said_beside_the_field_that_wants_it(page: Client, agent: Principal) -> None:
+    row = ledger.propose(agent)
+    answer = page.post(BULK, {"action": "reject", "item": ticked(row), "reason": ""})
+    _, bar = text(answer).split('<div class="bulk"')
+    assert text(answer).count("The reason: This is blank.") == bar.count('id="bulk-error"') == 1
+    assert re.search(r'<input[^>]* name="reason"[^>]* aria-describedby="bulk-error" autofocus', bar)
+    # In place, the page stays where it is.
+    assert answer.headers["HX-Reswap"] == "outerHTML show:none"
+    assert "HX-Reswap" not in page.get("/review/").headers
+
+
 def test_a_secret_in_the_reason_is_not_repeated(page: Client, agent: Principal) -> None:
     row = ledger.propose(agent)
     answer = page.post(BULK, {"action": "reject", "item": ticked(row), "reason": "See AKIAIOSFODNN7EXAMPLA."})

@@ -328,6 +328,31 @@ def test_a_refused_decision_leaves_the_address_of_the_page(window: Window, alice
     assert page.url.endswith("/review/")
 
 
+@pytest.mark.parametrize("size", ["desk", "phone"])
+def test_a_bulk_decision_without_its_reason_stays_where_it_was_made(
+    window: Window, alice: User, agent: Principal, size: str
+) -> None:
+    for _ in range(16):
+        ledger.propose(agent)
+    seen = window(alice, size=size)
+    page = seen.page
+    seen.go("/review/")
+    page.locator(".tick input").nth(12).check()
+    page.locator(".tick input").nth(12).scroll_into_view_if_needed()
+    before = page.evaluate("scrollY")
+    assert before > 100
+    page.locator(".queue-form button[value=reject]").click()
+    reason = page.get_by_placeholder("Reason, needed to reject")
+    expect(page.locator(".bulk").get_by_role("alert")).to_contain_text("This is blank.")
+    expect(reason).to_be_focused()
+    expect(reason).to_be_in_viewport(ratio=1)
+    assert abs(page.evaluate("scrollY") - before) < 120
+    assert faults_of(page) == {}
+    page.keyboard.type("Not so.")
+    page.locator(".queue-form button[value=reject]").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("1 rejected")
+
+
 # --- what was meant for the page that has just gone -----------------------------------------------------------
 def test_whoever_types_on_decides_about_nothing(window: Window, alice: User, agent: Principal) -> None:
     rows = [ledger.propose(agent) for _ in range(3)]
