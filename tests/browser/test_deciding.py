@@ -237,6 +237,9 @@ def test_the_network_is_cut_during_a_decision(window: Window, alice: User, agent
     page.keyboard.type("Not measured.")
     page.context.set_offline(True)
     expect(page.get_by_text("You are offline.")).to_be_visible()
+    header, bar, main = (page.locator(name).bounding_box() for name in (".top", "#offline", "#main"))
+    assert header and bar and main
+    assert header["y"] + header["height"] <= bar["y"] + 1 and bar["y"] + bar["height"] <= main["y"] + 1
     page.keyboard.press("Control+Enter")
     expect(page.locator("#messages")).to_contain_text("It did not reach the server.")
     expect(page.locator("#reject-reason")).to_have_value("Not measured.")
