@@ -38,9 +38,9 @@
   }
 
   // A problem is a small piece of HTML with sentences in it; anything else was not written by this service.
+  const isOurs = (xhr) => xhr.getResponseHeader("X-Request-ID") && (xhr.getResponseHeader("Content-Type") ?? "").startsWith("text/html");
   function sentenceOf(xhr) {
-    const ours = xhr.getResponseHeader("X-Request-ID") && (xhr.getResponseHeader("Content-Type") ?? "").startsWith("text/html");
-    const page = ours ? new DOMParser().parseFromString(xhr.responseText, "text/html") : null;
+    const page = isOurs(xhr) ? new DOMParser().parseFromString(xhr.responseText, "text/html") : null;
     const said = [...(page?.querySelectorAll(".notice-error p") ?? [])].map((p) => p.textContent).join(" ");
     return said || `The server answered with an error (${xhr.status}).`;
   }
@@ -55,6 +55,10 @@
   };
 
   const kept = (event) => (event.detail.elt.closest("form") ? " What you typed is still here." : "");
+
+  // Without an answer nobody knows whether it arrived; of what was sent while offline one does.
+  const mayHaveArrived = (event) => event.detail.requestConfig?.verb === "post" && !event.detail.xhr?.sentOffline;
+  const UNKNOWN = "Your decision may have been recorded all the same. Try again to find out: it is not recorded twice.";
 
   // --- what was meant for the page that has just gone -----------------------------------------------------------------
   // Whoever is still typing, or clicks twice, has not seen what stands there now. Keys wait for a pause, buttons a moment.
@@ -92,22 +96,30 @@
     if (token && event.detail.parameters.csrfmiddlewaretoken) event.detail.parameters.csrfmiddlewaretoken = token;
   });
 
+  document.addEventListener("htmx:beforeSend", (event) => { event.detail.xhr.sentOffline = !navigator.onLine; });
+
+  // Refusals are answers like any other: what is framed is shown in its place, and what is not is told. Only what the
+  // service did not write is an error, which htmx notes in the console.
   document.addEventListener("htmx:beforeSwap", (event) => {
     const { xhr } = event.detail;
-    if (xhr.status < 400 || !xhr.getResponseHeader("Firm-Memory-Frame")) return;
-    event.detail.shouldSwap = true;
+    if (xhr.status < 400) return;
+    if (xhr.getResponseHeader("Firm-Memory-Frame")) event.detail.shouldSwap = true;
+    else if (isOurs(xhr)) refused(event);
+    else return;
     event.detail.isError = false;
   });
+  document.addEventListener("htmx:responseError", refused);
 
-  document.addEventListener("htmx:responseError", (event) => {
+  function refused(event) {
     const { xhr } = event.detail;
     const again = xhr.status >= 500 || xhr.status === 429 ? attempt(event) : null;
     say(`${sentenceOf(xhr)}${kept(event)}`, again);
-  });
+  }
+
   document.addEventListener("htmx:sendError", (event) =>
-    say(`It did not reach the server.${kept(event)}`, attempt(event)));
+    say(`${mayHaveArrived(event) ? `No answer came. ${UNKNOWN}` : "It did not reach the server."}${kept(event)}`, attempt(event)));
   document.addEventListener("htmx:timeout", (event) =>
-    say(`The server did not answer in time.${kept(event)}`, attempt(event)));
+    say(`The server did not answer in time.${mayHaveArrived(event) ? ` ${UNKNOWN}` : ""}${kept(event)}`, attempt(event)));
 
   document.addEventListener("htmx:afterRequest", (event) => {
     const { xhr, elt } = event.detail;

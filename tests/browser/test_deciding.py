@@ -264,6 +264,9 @@ def test_the_answer_to_a_decision_is_lost(window: Window, alice: User, agent: Pr
     page.route("**/approve/", lose, times=1)
     seen.go(url(row))
     page.keyboard.press("a")
+    expect(page.locator("#messages")).to_contain_text(
+        "No answer came. Your decision may have been recorded all the same."
+    )
     page.get_by_role("button", name="Try again").click()
     expect(page.get_by_role("alert")).to_contain_text("It had arrived")
     assert Memory.objects.count() == 1
@@ -394,7 +397,7 @@ def test_who_clicks_twice_decides_once(window: Window, alice: User, agent: Princ
 
 def test_a_page_decides_in_nobody_elses_name(window: Window, alice: User, erin: User, agent: Principal) -> None:
     row = ledger.propose(agent)
-    seen = window(alice, expect_failures=True)
+    seen = window(alice)
     page = seen.page
     seen.go(url(row))
     page.keyboard.press("r")
