@@ -178,14 +178,39 @@
     write(form.dataset.keep, draft);
   });
 
+  const isText = (value) => typeof value === "string" && value.trim() !== "";
+
   function offerDrafts() {
-    const form = document.querySelector("form[data-keep]");
-    if (!form) return;
-    const draft = read(form.dataset.keep);
-    if (!Object.keys(draft).some((id) => byId(id) && valueOf(byId(id)) !== draft[id])) return;
-    const offer = byId("draft").content.cloneNode(true).firstElementChild;
-    offer.dataset.draft = form.dataset.keep;
-    form.before(offer);
+    const place = document.querySelector("[data-keep]");
+    if (!place) return;
+    const draft = read(place.dataset.keep);
+    if (Object.keys(draft).some((id) => byId(id) && valueOf(byId(id)) !== draft[id])) offer("draft", place);
+    else if ("decided" in place.dataset) keepAfterDecision(place, draft);
+  }
+
+  function offer(template, place) {
+    const shown = byId(template).content.cloneNode(true).firstElementChild;
+    shown.dataset.draft = place.dataset.keep;
+    place.before(shown);
+    return shown;
+  }
+
+  // Somebody else was faster: what was typed has no field any more and is there to be copied, until it is discarded.
+  // Whoever decided it needs no copy of their own words.
+  function keepAfterDecision(place, draft) {
+    const left = Object.entries(draft).filter(([id, value]) => !byId(id) && isText(value));
+    if (!left.length) return;
+    if (place.dataset.decided === "mine") forget(place.dataset.keep);
+    else if (!document.querySelector(".clash .kept")) {
+      const shown = offer("typed", place);
+      const example = shown.querySelector("[data-text]");
+      for (const [, value] of left) {
+        const text = example.cloneNode();
+        text.textContent = value;
+        example.before(text);
+      }
+      example.remove();
+    }
   }
 
   function restoreDraft(offer) {

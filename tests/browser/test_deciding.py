@@ -22,7 +22,7 @@ from apps.candidates.revisions import Revision, candidate_revise
 from apps.memories.models import Memory
 from tests import ledger
 from tests.browser.checks import faults_of, wait_for_focus
-from tests.browser.conftest import PASSWORD, Watched
+from tests.browser.conftest import PASSWORD, Watched, admit
 from tests.conftest import Issued, add_person
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -193,6 +193,43 @@ def test_a_lost_race_keeps_what_was_typed_and_says_what_changed(
     expect(page.get_by_role("alert")).to_contain_text("alice rejected this candidate")
     expect(page.get_by_role("alert")).to_contain_text("What erin typed.")
     assert Memory.objects.count() == 0
+    expect(page.locator("[data-draft]")).to_have_count(0)
+    for _ in range(2):
+        page.reload()
+        expect(page.get_by_role("alert")).to_have_count(0)
+        expect(page.locator("[data-draft]")).to_contain_text("You had typed this before somebody else decided.")
+        expect(page.locator("[data-draft] .statement")).to_have_text("What erin typed.")
+    page.get_by_role("button", name="Discard it").click()
+    page.reload()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Rejected")
+    expect(page.locator("[data-draft]")).to_have_count(0)
+
+
+def test_what_was_typed_is_nobody_elses(window: Window, alice: User, erin: User, agent: Principal) -> None:
+    row = ledger.propose(agent)
+    seen = window(erin)
+    seen.go(url(row))
+    seen.page.keyboard.press("r")
+    seen.page.keyboard.type("What erin typed.")
+    ledger.reject(ledger.of_person(alice), row)
+    for who, shown in ((alice, 0), (erin, 1)):
+        admit(seen, who)
+        seen.go(url(row))
+        expect(seen.page.get_by_role("heading", level=1)).to_have_text("Rejected")
+        expect(seen.page.locator("[data-draft]", has_text="What erin typed.")).to_have_count(shown)
+
+
+def test_a_lost_answer_leaves_no_copy_of_what_was_recorded(window: Window, alice: User, agent: Principal) -> None:
+    row = ledger.propose(agent)
+    seen = window(alice)
+    seen.go(url(row))
+    seen.page.keyboard.press("r")
+    seen.page.keyboard.type("It was never measured.")
+    ledger.reject(ledger.of_person(alice), row, "It was never measured.")
+    seen.page.reload()
+    expect(seen.page.get_by_role("heading", level=1)).to_have_text("Rejected")
+    expect(seen.page.locator("[data-draft]")).to_have_count(0)
+    assert seen.page.evaluate("Object.keys(sessionStorage).filter(key => key.startsWith('draft:'))") == []
 
 
 def test_a_session_that_ended_loses_nothing(window: Window, alice: User, agent: Principal) -> None:
