@@ -104,6 +104,16 @@ def test_refused_attempts_are_there(browser: Any, page: Client, bob: User, bot: 
     assert done(answer) == [("bob", "was refused to approve a candidate")]
 
 
+def test_types_are_told_in_words(page: Client, workspace: Workspace, bot: Principal, reviewer: Principal) -> None:
+    ledger.approve(reviewer, ledger.propose(bot, type="task_learnings"), type="bug_fixes")
+    asked = {"slug": "legal_holds", "name": "LEGAL_HOLD"}
+    audit_record(operator(workspace), "add", subject_kind="memorytype", subject_id=7, before={}, after=asked)
+    said = words(page.get(TRAIL))
+    assert "added the type legal holds" in said
+    assert "task learnings → became bug fixes" in said
+    assert "task_learnings" not in said and "bug_fixes" not in said
+
+
 def test_curation_is_there(page: Client, workspace: Workspace) -> None:
     audit_record(
         operator(workspace), "change", subject_kind="domain", subject_id=7, before={"confirmed": False},
