@@ -204,9 +204,9 @@
     else if (!document.querySelector(".clash .kept")) {
       const shown = offer("typed", place);
       const example = shown.querySelector("[data-text]");
-      for (const [, value] of left) {
+      for (const [id, value] of left) {
         const text = example.cloneNode();
-        text.textContent = value;
+        text.textContent = id.endsWith("-type") ? value.replaceAll("_", " ") : value;
         example.before(text);
       }
       example.remove();
