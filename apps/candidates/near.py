@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from apps.candidates.models import OPEN, Candidate
 from apps.core.clock import now
 from apps.memories.providers.base import PoolQuery, Vector
 from apps.memories.providers.registry import get_provider
+from apps.retrieval.identifiers import acronyms_in
 from apps.retrieval.terms import Term, any_of, rarest_terms, within
 
 MAX_NEAR = 5
@@ -27,42 +27,6 @@ _MAX_ACRONYMS = 50
 _PRESELECTED = 20
 _COMPARED_CHARACTERS = 4_000
 _MAX_ACRONYM_NDOC = 20
-
-_ACRONYM = re.compile(r"\b[A-Z][A-Z0-9]{1,9}\b")
-_COMMON_ACRONYMS = frozenset(
-    [
-        "AND",
-        "API",
-        "CD",
-        "CI",
-        "CPU",
-        "CSS",
-        "DB",
-        "HTML",
-        "HTTP",
-        "HTTPS",
-        "ID",
-        "JSON",
-        "MR",
-        "NOT",
-        "OK",
-        "OR",
-        "OS",
-        "PR",
-        "QA",
-        "RAM",
-        "SDK",
-        "SQL",
-        "SSH",
-        "TLS",
-        "UI",
-        "URL",
-        "UTC",
-        "UUID",
-        "XML",
-        "YAML",
-    ]
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +89,7 @@ def _judge(what: str, row_id: UUID, shared: float, content: str, acronyms: Set[s
 
 
 def _acronyms(text: str) -> set[str]:
-    return set(_ACRONYM.findall(text[:_COMPARED_CHARACTERS])) - _COMMON_ACRONYMS
+    return acronyms_in(text[:_COMPARED_CHARACTERS])
 
 
 _SHARED_WORDS = """

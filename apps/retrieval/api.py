@@ -14,7 +14,7 @@ from apps.accounts.authentication import principal_of
 from apps.accounts.principal import Principal
 from apps.accounts.throttling import SEARCH
 from apps.core.serializers import Many, Moment, NoQuery, OneOf, StrictQuery, Text, Whole, utc_note
-from apps.memories.models import MemoryStatus, Tier
+from apps.memories.models import EdgeKind, MemoryStatus, Tier
 from apps.memories.selectors import memory_for, memory_shown
 from apps.retrieval.request import DEFAULT_LIMIT, INTENTS, MAX_LIMIT, MAX_QUESTION, SearchRequest
 from apps.retrieval.services import search
@@ -65,7 +65,21 @@ class ResultOut(serializers.Serializer[Any]):
     retired_at = serializers.DateTimeField(allow_null=True)
 
 
+class AmendmentOut(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    number = serializers.CharField()
+    kind = serializers.ChoiceField([EdgeKind.PARTIAL.value, EdgeKind.AMENDS.value])
+    content = serializers.CharField()
+
+
 class FoundOut(ResultOut):
+    amended_by = AmendmentOut(many=True, help_text="What replaces it in part or amends it; both hold.")
+    instead_of = serializers.ListField(
+        child=serializers.CharField(), help_text="Numbers of memories that it replaced and that led to it."
+    )
+    chain = serializers.ListField(
+        child=serializers.DictField(), required=False, help_text="For explain-why and history: all of it, oldest first."
+    )
     score = serializers.FloatField()
     scores = serializers.DictField(child=serializers.FloatField())
 

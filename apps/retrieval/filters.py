@@ -45,6 +45,7 @@ class Admission:
         return self.known_at or self.now
 
     def pool_query(self, vector: Vector, *, limit: int) -> PoolQuery:
+        """What the arm looks for: what holds, and what was replaced, which leads to what holds instead."""
         return PoolQuery(
             vector=vector,
             workspace=self.workspace_id,
@@ -57,12 +58,18 @@ class Admission:
             types=None if self.types is None else frozenset(row.slug for row in self.types),
             as_of=self.as_of,
             known_at=self.known_at,
+            with_replaced=True,
             limit=limit,
         )
 
-    def sql(self, alias: str = "memory") -> tuple[str, dict[str, Any]]:
-        """The same filter over the ledger's table: a condition, and the values its placeholders name."""
+    def sql(self, alias: str = "memory", *, with_replaced: bool = False) -> tuple[str, dict[str, Any]]:
+        """The same filter over the ledger's table: a condition, and the values its placeholders name.
+
+        ``with_replaced`` is as in ``PoolQuery``; without it the condition says what may be served.
+        """
         scope, values = self.scope_sql(alias)
+        statuses = self.statuses | {MemoryStatus.SUPERSEDED.value} if with_replaced else self.statuses
+        replaced = f" OR {alias}.status = '{MemoryStatus.SUPERSEDED.value}'" if with_replaced else ""
         conditions = [
             scope,
             f"{alias}.tier = ANY(%(tiers)s)",
@@ -71,11 +78,11 @@ class Admission:
             f"{alias}.recorded_at <= %(known)s",
             f"({alias}.retired_at IS NULL OR {alias}.retired_at > %(known)s)",
             f"({alias}.valid_from IS NULL OR {alias}.valid_from <= %(valid)s)",
-            f"({alias}.valid_to IS NULL OR {alias}.valid_to > %(valid)s OR {alias}.closed_at > %(known)s)",
+            f"({alias}.valid_to IS NULL OR {alias}.valid_to > %(valid)s OR {alias}.closed_at > %(known)s{replaced})",
         ]
         return " AND ".join(conditions), values | {
             "tiers": sorted(self.tiers),
-            "statuses": sorted(self.statuses),
+            "statuses": sorted(statuses),
             "audiences": sorted(self.audiences),
             "known": self.known_instant,
             "valid": self.valid_instant,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
@@ -12,6 +12,7 @@ from uuid import UUID
 
 from apps.core.observers import Observers
 from apps.retrieval.filters import Admission
+from apps.retrieval.ledger import Facts, Weighting
 from apps.retrieval.recipes import Recipe
 
 STAGES = (
@@ -29,6 +30,8 @@ class Shortfall(Enum):
     POOL_FAILED = ("vector", "pool_error")
     WORDS_LATE = ("text", "timeout")
     WORDS_FAILED = ("text", "error")
+    IDENTIFIERS_LATE = ("identifier", "timeout")
+    IDENTIFIERS_FAILED = ("identifier", "error")
     CHECK_LATE = ("visibility", "pool_timeout")
     CHECK_FAILED = ("visibility", "pool_error")
     NOT_IN_POOL = ("visibility", "not_in_pool")
@@ -44,11 +47,20 @@ class Shortfall(Enum):
 
 @dataclass(slots=True)
 class Hit:
-    """One memory on its way to the answer. ``scores`` holds what each arm and stage gave it."""
+    """One memory on its way to the answer. ``scores`` holds what each arm and stage gave it.
+
+    ``instead_of`` are replaced memories that led to it.
+    """
 
     memory_id: UUID
     scores: dict[str, float] = field(default_factory=dict)
     score: float = 0.0
+    instead_of: list[UUID] = field(default_factory=list)
+
+
+def best_first(hit: Hit) -> tuple[float, str]:
+    """The order of hits; that of the ids where scores are equal, so that it is the same every time."""
+    return -hit.score, str(hit.memory_id)
 
 
 @dataclass(slots=True)
@@ -68,8 +80,9 @@ class Stage:
 class Search:
     """One search as it goes through its stages.
 
-    ``refused`` counts what the arms brought and the ledger did not let through. That is no shortfall: nothing that
-    holds is missing from the answer.
+    ``facts`` is what the ledger says about the hits, once it was asked. ``tried`` are weightings by category that a
+    curator wants to see the effect of. ``refused`` counts what the arms brought and the ledger did not let through.
+    That is no shortfall: nothing that holds is missing from the answer.
     """
 
     question: str
@@ -79,6 +92,8 @@ class Search:
     intent: str
     hits: list[Hit] = field(default_factory=list)
     arms: dict[str, list[Hit]] = field(default_factory=dict)
+    facts: dict[UUID, Facts] = field(default_factory=dict)
+    tried: Mapping[str, Weighting] = field(default_factory=dict)
     stages: list[Stage] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     shortfalls: list[Shortfall] = field(default_factory=list)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from django.db import OperationalError
 
@@ -14,18 +16,19 @@ from apps.core.errors import Forbidden, Unavailable
 from apps.core.screening import masked
 from apps.core.time_limits import is_timeout, reading_within
 from apps.memories.models import Memory, Tier
-from apps.memories.selectors import domains_of, memories_shown
+from apps.memories.selectors import chain_entry, chains_of, domains_of, memories_shown
 from apps.retrieval.filters import Admission
+from apps.retrieval.ledger import Weighting, amendments_of
 from apps.retrieval.pipeline import Hit, Search, observed
 from apps.retrieval.recipes import Recipe, recipe_named
 from apps.retrieval.request import SearchRequest
-from apps.retrieval.stages import fuse, text, vector, visibility
+from apps.retrieval.stages import collapse, decay, fuse, identifier, intent, rerank, text, vector, visibility, weight
 from apps.scopes.models import Repository
 from apps.scopes.selectors import SearchScope, search_scope
 from apps.taxonomy.selectors import find_types
 
-DEFAULT_INTENT = "look-up"
 LEDGER_SECONDS = 2.0
+WITH_CHAINS = frozenset({"explain-why", "history"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +49,19 @@ class SearchAnswer:
         }
 
 
-def search(*, principal: Principal, request: SearchRequest) -> SearchAnswer:
+def search(
+    *, principal: Principal, request: SearchRequest, tried: Mapping[str, Weighting] | None = None
+) -> SearchAnswer:
     """The memories that answer a question best, for this principal.
+
+    ``tried`` are weightings by the slug of a category, to be used instead of the taxonomy's own.
 
     Degrades instead of failing: what could not be looked at is said in ``note``, ``degraded`` and the stages. Raises
     ``Invalid`` for values that will not do, ``Forbidden`` outside the token's limits or for a curator's recipe, and
     ``Unavailable`` when the ledger does not answer, since nothing is served that it has not let through.
     """
     request.check()
-    run = _begin(principal, request, _recipe(principal, request))
+    run = _begin(principal, request, _recipe(principal, request), tried)
     with observed(run):
         _look(run)
         results = _let_through(principal, run)
@@ -70,24 +77,24 @@ def search(*, principal: Principal, request: SearchRequest) -> SearchAnswer:
 def _look(run: Search) -> None:
     vector.run(run)
     text.run(run)
-    run.skip("identifier", f"The recipe {run.recipe.name} does not use it.")
+    identifier.run(run)
     fuse.run(run)
     if run.degraded and not run.arms:
         run.notes.append("Nothing could be searched, so an empty answer does not mean that nothing is known.")
-    run.skip("weight", f"The recipe {run.recipe.name} weighs all categories alike.")
 
 
 def _let_through(principal: Principal, run: Search) -> list[dict[str, Any]]:
     """Of the hits, what the ledger lets through, as answers show it."""
     try:
         with reading_within(LEDGER_SECONDS):
-            visibility.collapse(run)
-            run.skip("decay", f"The recipe {run.recipe.name} lets nothing fade.")
+            weight.run(run)
+            collapse.run(run)
+            decay.run(run)
             found = visibility.check(run)
-            run.skip("rerank", f"The recipe {run.recipe.name} has no reranker.")
+            rerank.run(run, found)
             if not run.hits and not run.degraded:
                 run.notes.append("Nothing that is known here answers this.")
-            return _results(principal, run.hits[: run.limit], found)
+            return _results(principal, run, found)
     except OperationalError as error:
         if not is_timeout(error):
             raise
@@ -104,7 +111,9 @@ def _recipe(principal: Principal, request: SearchRequest) -> Recipe:
     return recipe_named(request.recipe)
 
 
-def _begin(principal: Principal, request: SearchRequest, recipe: Recipe) -> Search:
+def _begin(
+    principal: Principal, request: SearchRequest, recipe: Recipe, tried: Mapping[str, Weighting] | None
+) -> Search:
     workspace = principal.workspace
     types = None
     if request.types is not None:
@@ -126,10 +135,11 @@ def _begin(principal: Principal, request: SearchRequest, recipe: Recipe) -> Sear
         ),
         recipe=recipe,
         limit=request.limit,
-        intent=request.intent or DEFAULT_INTENT,
+        intent=request.intent or "",
         notes=list(request.notes),
+        tried=tried or {},
     )
-    run.skip("intent", "As asked for." if request.intent else "Not detected; nothing depends on it in this recipe.")
+    intent.run(run)
     if run.question != asked:
         run.notes.append("Secrets and personal data in the question were masked before anything was searched.")
     _describe_scope(run, scope)
@@ -162,9 +172,33 @@ def _describe_scope(run: Search, scope: SearchScope) -> None:
             run.notes.append(f"Not known here: {listed}. Nothing was searched for under that name.")
 
 
-def _results(principal: Principal, hits: list[Hit], found: dict[Any, Memory]) -> list[dict[str, Any]]:
-    shown = memories_shown(principal, [found[hit.memory_id] for hit in hits])
+def _results(principal: Principal, run: Search, found: Mapping[UUID, Memory]) -> list[dict[str, Any]]:
+    """As answers show them: for those who ask why or for the history, each with its whole chain."""
+    hits = run.hits[: run.limit]
+    memories = [found[hit.memory_id] for hit in hits]
+    shown = memories_shown(principal, memories)
+    amended = amendments_of(run.admission, [hit.memory_id for hit in hits])
+    chains = _chains(principal, run, hits) if run.intent in WITH_CHAINS else {}
     return [
-        entry | {"score": round(hit.score, 6), "scores": {name: round(value, 6) for name, value in hit.scores.items()}}
+        entry
+        | {
+            "amended_by": amended.get(hit.memory_id, []),
+            "instead_of": [run.facts[old].label for old in hit.instead_of],
+            "score": round(hit.score, 6),
+            "scores": {name: round(value, 6) for name, value in hit.scores.items()},
+        }
+        | ({"chain": chains[hit.memory_id]} if run.intent in WITH_CHAINS else {})
         for entry, hit in zip(shown, hits, strict=True)
     ]
+
+
+def _chains(principal: Principal, run: Search, hits: Sequence[Hit]) -> dict[UUID, list[dict[str, Any]]]:
+    """Of a question about the past, no more of a chain than had begun, and was known, by then."""
+    valid, known = run.admission.valid_instant, run.admission.known_instant
+
+    def had_begun(row: Memory) -> bool:
+        return row.recorded_at <= known and (row.valid_from is None or row.valid_from <= valid)
+
+    chains = chains_of(principal, [hit.memory_id for hit in hits])
+    past = run.admission.is_about_the_past
+    return {pk: [chain_entry(row) for row in chain if not past or had_begun(row)] for pk, chain in chains.items()}

@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from django.db import connection
+
+
+def keep_to_indexes() -> None:
+    """For the transaction alone, so that it also holds behind a pooler.
+
+    The planner takes matching words for as cheap as comparing numbers, and would rather read the whole table.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true)")
+
+
+def idf(ndoc: int, documents: int) -> float:
+    """ln(1 + (N - n + 0.5) / (n + 0.5)) of a word that n of N documents hold; counts may be a little old."""
+    total = max(documents, ndoc)
+    return math.log(1 + (total - ndoc + 0.5) / (ndoc + 0.5))
 
 
 class Term(NamedTuple):

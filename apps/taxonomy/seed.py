@@ -14,6 +14,7 @@ class CategorySeed(NamedTuple):
     slug: str
     half_life_days: int | None
     ttl_days: int | None
+    weights: dict[str, float]
 
 
 class TypeSeed(NamedTuple):
@@ -25,12 +26,12 @@ class TypeSeed(NamedTuple):
 
 
 CATEGORIES = (
-    CategorySeed("identity", None, None),
-    CategorySeed("project", 365, 90),
-    CategorySeed("convention", None, None),
-    CategorySeed("decision", None, None),
-    CategorySeed("reference", None, None),
-    CategorySeed("session", 14, 30),
+    CategorySeed("identity", None, None, {"ownership": 1.25}),
+    CategorySeed("project", 365, 90, {"incident": 1.1}),
+    CategorySeed("convention", None, None, {"implement": 1.15}),
+    CategorySeed("decision", None, None, {"explain-why": 1.1, "history": 1.1}),
+    CategorySeed("reference", None, None, {"terminology": 1.25}),
+    CategorySeed("session", 14, 30, {}),
 )
 
 TYPES = (
@@ -115,10 +116,7 @@ EXCLUSIONS = (
 def taxonomy_seed(workspace: Workspace) -> None:
     """Add whatever of the starting taxonomy is missing. Idempotent; rows that exist stay as curators left them."""
     Category.objects.bulk_create(
-        (
-            Category(workspace=workspace, slug=row.slug, half_life_days=row.half_life_days, ttl_days=row.ttl_days)
-            for row in CATEGORIES
-        ),
+        (Category(workspace=workspace, **row._asdict()) for row in CATEGORIES),
         ignore_conflicts=True,
     )
     categories = {category.slug: category for category in Category.objects.filter(workspace=workspace)}

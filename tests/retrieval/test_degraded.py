@@ -232,7 +232,7 @@ def test_without_the_embedding_model_words_are_looked_for(
     with registry.override(Mem0Provider(Failing(error))):
         answer = ask(cast.bot)
     assert labels(answer) == [memory.label]
-    assert set(answer.results[0]["scores"]) == {"text", "coverage", "fused"}
+    assert set(answer.results[0]["scores"]) == {"text", "coverage", "fused", "decay"}
     assert answer.degraded is True
     assert "the embedding model does not answer" in answer.note
     assert searches[-1].shortfalls == [shortfall]

@@ -5,6 +5,7 @@ A change of a statement, an index or a setting that makes it read a whole table 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,9 +16,10 @@ from apps.core.clock import now
 from apps.memories.models import Corpus, Memory
 from apps.retrieval import scope_sizes
 from apps.retrieval.filters import Admission
+from apps.retrieval.ledger import amendments_of, facts_of, successors_of
 from apps.retrieval.request import SearchRequest
 from apps.retrieval.services import search
-from apps.retrieval.stages import text, visibility
+from apps.retrieval.stages import identifier, text
 from apps.retrieval.stages.text import Way
 from apps.retrieval.tasks import lexemes_count
 from apps.retrieval.terms import rarest_terms
@@ -157,10 +159,21 @@ def test_a_small_workspace_beside_a_large_one_does_not_read_the_large_ones_match
 
 def test_what_the_ledger_lets_through_is_looked_up_by_its_keys(filled):
     ids = list(Memory.objects.order_by("number").values_list("pk", flat=True)[:200])
-    found = plans(lambda: visibility.ledger_admits(admission(filled), ids))
-    (lines,) = found.values()
-    assert "memories_memory_pkey" in lines
-    assert "Seq Scan on memories_" not in lines
+    for look in (facts_of, successors_of, amendments_of):
+        found = plans(partial(look, admission(filled), ids))
+        (lines,) = found.values()
+        assert "memories_memory_pkey" in lines
+        assert "Seq Scan on memories_" not in lines
+
+
+def test_identifiers_lead_to_their_documents_through_the_index_over_words(filled):
+    found = plans(lambda: identifier.exact(admission(filled), ["rare", "OMS-123"]))
+    lines = the_plan_of(found, "ARRAY[memory.search_vector")
+    assert "Bitmap Index Scan on memory_text" in lines
+    by_source = the_plan_of(found, "source.reference")
+    assert "source_once" in by_source
+    assert "Seq Scan on memories_" not in lines + by_source
+    assert "Seq Scan on sources_" not in by_source
 
 
 POOL = """

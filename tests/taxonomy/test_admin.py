@@ -180,7 +180,7 @@ def test_a_category_is_weighed(browser, carol, workspace) -> None:
     row.refresh_from_db()
     assert (row.half_life_days, row.ttl_days, row.weights) == (200, None, {"incident": 1.5, "explain-why": 0})
     event = AuditEvent.objects.get(subject_kind="category")
-    assert event.before == {"half_life_days": 365, "ttl_days": 90, "weights": {}}
+    assert event.before == {"half_life_days": 365, "ttl_days": 90, "weights": {"incident": 1.1}}
 
 
 @pytest.mark.parametrize(

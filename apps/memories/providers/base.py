@@ -20,6 +20,7 @@ Vector = tuple[float, ...]
 TIERS: Final = frozenset({"durable", "index"})
 STATUSES: Final = frozenset({"active", "disputed", "superseded", "retired"})
 SERVED_STATUSES: Final = frozenset({"active", "disputed"})
+REPLACED: Final = "superseded"
 
 MAX_TEXT: Final = 20_000
 MAX_LIMIT: Final = 1_000
@@ -137,6 +138,9 @@ class PoolQuery:
     what held then; ``known_at`` alone asks what was believed then to hold today; both together ask what was
     believed at ``known_at`` about ``as_of``. Intervals are half open, ``[from, to)``.
 
+    ``with_replaced`` admits besides, whatever ends them, those that something has replaced (status superseded), if
+    they were known and had begun: they lead to what holds instead, and are no answer themselves.
+
     Statuses say how things stand today. They default to active and disputed; once ``as_of`` or ``known_at``
     is set they default to every status, and the intervals alone decide. Statuses named by the caller are
     always honoured. An empty ``tiers``, ``statuses`` or ``types`` is a ``ValueError``: it never means
@@ -155,6 +159,7 @@ class PoolQuery:
     types: frozenset[str] | None = None
     as_of: datetime | None = None
     known_at: datetime | None = None
+    with_replaced: bool = False
     limit: int = 10
 
     def __post_init__(self) -> None:
@@ -173,8 +178,10 @@ class PoolQuery:
     @property
     def effective_statuses(self) -> frozenset[str]:
         if self.statuses is not None:
-            return self.statuses
-        return STATUSES if self.as_of or self.known_at else SERVED_STATUSES
+            named = self.statuses
+        else:
+            named = STATUSES if self.as_of or self.known_at else SERVED_STATUSES
+        return named | {REPLACED} if self.with_replaced else named
 
     @property
     def valid_instant(self) -> datetime:

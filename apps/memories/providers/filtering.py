@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apps.memories.providers.base import MemoryRecord, PoolQuery
+from apps.memories.providers.base import REPLACED, MemoryRecord, PoolQuery
 
 
 def admits(query: PoolQuery, record: MemoryRecord) -> bool:
@@ -32,6 +32,8 @@ def _valid(query: PoolQuery, record: MemoryRecord) -> bool:
     if record.valid_from is not None and record.valid_from > query.valid_instant:
         return False
     if record.valid_to is None or record.valid_to > query.valid_instant:
+        return True
+    if query.with_replaced and record.status == REPLACED:
         return True
     return record.closed_at is not None and record.closed_at > query.known_instant
 

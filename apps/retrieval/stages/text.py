@@ -28,7 +28,6 @@ By the scope::
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -42,7 +41,7 @@ from apps.memories.models import Corpus
 from apps.retrieval.filters import Admission
 from apps.retrieval.pipeline import Hit, Search, Shortfall, Stage
 from apps.retrieval.scope_sizes import scope_size
-from apps.retrieval.terms import Term, any_of, rarest_terms, within
+from apps.retrieval.terms import Term, any_of, idf, keep_to_indexes, rarest_terms, within
 
 MAX_TERMS: Final = 64
 PRESELECTED: Final = 200
@@ -93,7 +92,7 @@ class Ranked(NamedTuple):
 def bm25(admission: Admission, question: str, *, limit: int) -> tuple[list[Ranked], str]:
     """The best documents with their BM25 scores, best first, and a sentence on how they were found."""
     with reading_within(SECONDS) as time_limit:
-        _keep_to_indexes()
+        keep_to_indexes()
         terms = rarest_terms(admission.workspace_id, question, limit=MAX_TERMS)
         if not terms:
             return [], "The question holds no word to look for."
@@ -102,15 +101,6 @@ def bm25(admission: Admission, question: str, *, limit: int) -> tuple[list[Ranke
         time_limit.renew()
         rows = _rank(admission, terms, way, corpus, limit=limit)
     return rows, f"{len(rows)} found {way.told(len(terms))}."
-
-
-def _keep_to_indexes() -> None:
-    """For the transaction alone, so that it also holds behind a pooler.
-
-    The planner takes matching words for as cheap as comparing numbers, and would rather read the whole table.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +160,8 @@ def _rank(admission: Admission, terms: Sequence[Term], way: Way, corpus: Corpus,
 def rank_statement(
     admission: Admission, terms: Sequence[Term], way: Way, corpus: Corpus, *, limit: int
 ) -> tuple[str, dict[str, Any]]:
-    admitted, values = admission.sql()
-    weights = [_idf(term, corpus.documents) for term in terms]
+    admitted, values = admission.sql(with_replaced=True)
+    weights = [idf(term.ndoc, corpus.documents) for term in terms]
     worth, worth_values = _worth(terms, weights)
     values |= worth_values
     values |= {
@@ -187,11 +177,6 @@ def rank_statement(
     }
     found = "memory.search_vector @@ %(match)s::tsquery" if way.words else "true"
     return _RANK.format(worth=worth, found=found, admitted=admitted), values
-
-
-def _idf(term: Term, documents: int) -> float:
-    total = max(documents, term.ndoc)
-    return math.log(1 + (total - term.ndoc + 0.5) / (term.ndoc + 0.5))
 
 
 def _worth(terms: Sequence[Term], weights: Sequence[float]) -> tuple[str, dict[str, Any]]:

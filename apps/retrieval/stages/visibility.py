@@ -3,49 +3,37 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
+from typing import Final
 from uuid import UUID
 
-from django.db import connection
-
-from apps.memories.models import Memory, MemoryStatus, Supersession
+from apps.memories.models import Memory, MemoryStatus
 from apps.memories.providers.base import ProviderError
 from apps.memories.providers.registry import get_provider
-from apps.retrieval.filters import Admission
-from apps.retrieval.pipeline import Search, Shortfall
+from apps.retrieval.pipeline import Search, Shortfall, best_first
 from apps.retrieval.stages.vector import is_late
+
+RERANKED: Final = 50
 
 logger = logging.getLogger(__name__)
 
 
-def collapse(search: Search) -> None:
-    """Heads of chains only: what an approved full edge replaced by now gives way, whatever its status says."""
-    if search.admission.is_about_the_past:
-        search.skip("collapse", "About the past the intervals decide.")
-        return
-    with search.stage("collapse") as stage:
-        ids = [hit.memory_id for hit in search.hits]
-        edges = Supersession.objects.live().full().filter(old__in=ids, old__valid_to__lte=search.admission.now)
-        replaced = set(edges.values_list("old_id", flat=True))
-        search.hits = [hit for hit in search.hits if hit.memory_id not in replaced]
-        stage.detail = f"{len(replaced)} replaced ones left out."
-
-
 def check(search: Search) -> dict[UUID, Memory]:
-    """Keep what ledger and pool both admit; answer, by id, the memories that will be shown.
+    """Keep what ledger and pool both admit; answer, by id, the memories that will be shown or put in order anew.
 
-    Three look-ups, however many hits; of those that nobody will see no more is fetched than their status.
+    Two look-ups, however many hits; of those that nobody will see no more is fetched than their facts.
     """
     with search.stage("visibility") as stage:
         ids = [hit.memory_id for hit in search.hits]
-        admitted = ledger_admits(search.admission, ids)
+        admitted = {memory_id for memory_id in ids if _may_be_served(search, memory_id)}
         pooled = _in_pool(search, ids)
-        kept = admitted.keys() if pooled is None else admitted.keys() & pooled
+        kept = admitted if pooled is None else admitted & pooled
         search.hits = [hit for hit in search.hits if hit.memory_id in kept]
         stage.detail = f"{len(search.hits)} of {len(ids)} are served."
         _say_what_was_left_out(search, refused=len(ids) - len(admitted), not_in_pool=len(admitted) - len(kept))
-        _demote_disputed(search, admitted)
-        shown = [hit.memory_id for hit in search.hits[: search.limit]]
+        _demote_disputed(search)
+        most = search.limit if search.recipe.reranker is None else max(search.limit, RERANKED)
+        shown = [hit.memory_id for hit in search.hits[:most]]
         return Memory.objects.select_related("type__category").in_bulk(shown)
 
 
@@ -63,25 +51,18 @@ def _say_what_was_left_out(search: Search, *, refused: int, not_in_pool: int) ->
         )
 
 
-def _demote_disputed(search: Search, statuses: Mapping[UUID, str]) -> None:
+def _may_be_served(search: Search, memory_id: UUID) -> bool:
+    facts = search.facts.get(memory_id)
+    return facts is not None and facts.admitted
+
+
+def _demote_disputed(search: Search) -> None:
     """A dispute costs a little, and never more than that: reports must not be a way to silence a memory."""
     for hit in search.hits:
-        if statuses[hit.memory_id] == MemoryStatus.DISPUTED:
+        if search.facts[hit.memory_id].status == MemoryStatus.DISPUTED:
             hit.scores["disputed"] = search.recipe.disputed_factor
             hit.score *= search.recipe.disputed_factor
-    search.hits.sort(key=lambda hit: (-hit.score, str(hit.memory_id)))
-
-
-def ledger_admits(admission: Admission, ids: Collection[UUID]) -> dict[UUID, str]:
-    """Those of ``ids`` that the ledger lets through, with their status."""
-    condition, values = admission.sql()
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT memory.id, memory.status FROM memories_memory AS memory "
-            f"WHERE memory.id = ANY(%(ids)s) AND {condition}",
-            values | {"ids": list(ids)},
-        )
-        return dict(cursor.fetchall())
+    search.hits.sort(key=best_first)
 
 
 def _in_pool(search: Search, ids: Collection[UUID]) -> set[UUID] | None:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from psycopg import sql
 
 from apps.memories.pool import MAX_HALFVEC_HNSW_DIMENSIONS, is_half_precision
-from apps.memories.providers.base import PoolQuery
+from apps.memories.providers.base import REPLACED, PoolQuery
 from apps.memories.providers.mem0.payload import epoch_seconds
 
 # The key under which a search brings its filter: mem0's own filter language reads JSON text, and wrongly.
@@ -163,13 +163,17 @@ def _conditions(query: PoolQuery) -> list[Condition]:
         # and would leave the HNSW index alone.
         ("(audience_ids = '{}' OR audience_ids <@ %s::bigint[])", [sorted(query.audiences)]),
         ("(valid_from IS NULL OR valid_from <= %s::float8)", [valid]),
-        (
-            "(valid_to IS NULL OR valid_to > %s::float8 OR closed_at > %s::float8)",
-            [valid, known],
-        ),
+        _not_ended(query, valid, known),
         ("recorded_at <= %s::float8", [known]),
         ("(retired_at IS NULL OR retired_at > %s::float8)", [known]),
     ]
+
+
+def _not_ended(query: PoolQuery, valid: float, known: float) -> Condition:
+    ways = "valid_to IS NULL OR valid_to > %s::float8 OR closed_at > %s::float8"
+    if query.with_replaced:
+        return f"({ways} OR status = %s::text)", [valid, known, REPLACED]
+    return f"({ways})", [valid, known]
 
 
 def _scope_conditions(query: PoolQuery) -> list[Condition]:
