@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from django import forms
 from django.http import QueryDict
@@ -11,7 +12,9 @@ from apps.core.forms import FilterForm, PageForm, Text, choices
 from apps.core.wording import words
 from apps.memories.models import MemoryStatus, Tier
 from apps.sources.forms import SourceForms, WithSources
-from apps.taxonomy.models import MemoryType
+from apps.taxonomy.intents import INTENTS
+from apps.taxonomy.models import Category, MemoryType
+from apps.taxonomy.services import check_category
 
 IN_FORCE = "in-force"
 EVERY = "all"
@@ -47,6 +50,50 @@ class BrowseForm(FilterForm):
     @property
     def narrows(self) -> bool:
         return any(self.data.get(name, "").strip() for name in ("q", "type", "repo", "domain", "tier"))
+
+
+class WeightsForm(FilterForm):
+    """A question, and a weighting of one category to try on it. What is left empty stays as the taxonomy has it."""
+
+    q = Text(label="Question")
+    repo = Text(label="Repository")
+    category = Text(label="Category", widget=forms.Select)
+    half_life_days = forms.IntegerField(label="Half-life in days", required=False)
+
+    CANNOT = "Nothing can be tried"
+    CAN = "What can be given is"
+    FIELD_OF = {"repos": "repo"}
+
+    def __init__(self, data: QueryDict, *, categories: Sequence[Category]) -> None:
+        self.categories = {row.slug: row for row in categories}
+        super().__init__(data, auto_id="weights-%s")
+        self.fields["category"].widget.choices = [(slug, slug) for slug in self.categories]
+        for intent in INTENTS:
+            self.fields[intent] = forms.FloatField(
+                label=intent, required=False, widget=forms.NumberInput(attrs={"step": "any", "inputmode": "decimal"})
+            )
+
+    @property
+    def intents(self) -> list[forms.BoundField]:
+        return [self[intent] for intent in INTENTS]
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean()
+        if not self.errors:
+            if values["category"] not in self.categories:
+                self.add_error("category", f"Use one of: {', '.join(self.categories)}.")
+            for refusal in check_category({"half_life_days": values["half_life_days"], "weights": self.weights}):
+                self.add_error(self.field_of(refusal.field), refusal.message)
+        return values
+
+    @property
+    def chosen(self) -> Category:
+        return self.categories[self.cleaned_data["category"]]
+
+    @property
+    def weights(self) -> dict[str, float]:
+        given = {intent: self.cleaned_data.get(intent) for intent in INTENTS}
+        return {intent: weight for intent, weight in given.items() if weight is not None}
 
 
 class ReasonForm(PageForm):

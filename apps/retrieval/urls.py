@@ -6,5 +6,6 @@ app_name = "retrieval"
 
 urlpatterns = [
     path("memories/", views.memories, name="memories"),
+    path("memories/weights/", views.weights, name="weights"),
     path("memories/<str:reference>/", views.memory, name="memory"),
 ]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.http import HttpResponse, HttpResponseBase
+from django.http import HttpResponse, HttpResponseBase, QueryDict
 
+from apps.accounts.models import Role
 from apps.accounts.pages import PageRequest, page
 from apps.accounts.principal import Principal
 from apps.core.addresses import repeatable
@@ -22,11 +23,13 @@ from apps.memories.facets import Facets, counts_of
 from apps.memories.models import IN_FORCE, Memory, MemoryQuerySet, MemoryStatus, Tier
 from apps.memories.selectors import memories_shown, memory_for
 from apps.retrieval.browsing import facets_found, facets_listed, leaf, listed
-from apps.retrieval.forms import EVERY, STATUSES, BrowseForm, CorrectForm, ReasonForm
+from apps.retrieval.forms import EVERY, STATUSES, BrowseForm, CorrectForm, ReasonForm, WeightsForm
 from apps.retrieval.forms import IN_FORCE as STATUS_IN_FORCE
+from apps.retrieval.ledger import Weighting
 from apps.retrieval.request import SearchRequest
 from apps.retrieval.services import search
-from apps.taxonomy.models import MemoryType
+from apps.retrieval.weights import compared
+from apps.taxonomy.models import Category, MemoryType
 from apps.taxonomy.selectors import memory_types
 
 ROWS = 25
@@ -139,6 +142,42 @@ def _search(request: PageRequest, form: BrowseForm) -> dict[str, Any]:
         "facets": facets,
         "facet_groups": facet_groups(request.GET, _without_one_status(facets), FACETS, named=facet_name),
     }
+
+
+@looked_at
+@page(Role.CURATOR, to="try another weighting")
+def weights(request: PageRequest) -> HttpResponseBase:
+    """Without a category in the address, a blank form with what the first one has."""
+    categories = list(Category.objects.filter(workspace=request.principal.workspace))
+    form = WeightsForm(weights_asked(request.GET, categories), categories=categories)
+    context: dict[str, Any] = {"form": form}
+    if form.is_valid():
+        context["category"] = form.chosen
+        if form.cleaned_data["q"]:
+            try:
+                context["compared"] = compared(
+                    request.principal,
+                    question=form.cleaned_data["q"],
+                    repo=form.cleaned_data["repo"] or None,
+                    category=form.chosen.slug,
+                    weighting=Weighting(form.cleaned_data["half_life_days"], form.weights),
+                )
+            except Invalid as error:
+                form.add_refusal(error)
+    return render_framed(request, "memories/weights.html", context, status=422 if form.errors else 200)
+
+
+def weights_asked(asked: QueryDict, categories: Sequence[Category]) -> QueryDict:
+    """With the category's own weighting, unless one is given: the form then sends every number along."""
+    if not categories or set(asked) - {"q", "repo", "category"}:
+        return asked
+    row = next((each for each in categories if each.slug == asked.get("category")), categories[0])
+    filled = asked.copy()
+    filled.setdefault("category", row.slug)
+    if filled["category"] == row.slug:
+        filled["half_life_days"] = "" if row.half_life_days is None else str(row.half_life_days)
+        filled.update({intent: f"{weight:g}" for intent, weight in row.weights.items()})
+    return filled
 
 
 def _one(value: str) -> tuple[str, ...] | None:

@@ -10,6 +10,8 @@ from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from apps.accounts.admin_site import admin_principal
 from apps.accounts.curated_admin import CuratedAdmin, CuratedForm, wordings_of
@@ -134,7 +136,16 @@ class CategoryAdmin(CuratedAdmin):
     given_once = ("slug",)
     list_display = ["slug", "half_life_days", "ttl_days", "weights", "types_listed"]
     search_fields = ["slug"]
-    fields = ["slug", "half_life_days", "ttl_days", "weights"]
+    readonly_fields = ["effect"]
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        fields = ["slug", "half_life_days", "ttl_days", "weights"]
+        return [*fields, "effect"] if obj else fields
+
+    @admin.display(description="what a change does")
+    def effect(self, row: Category) -> SafeString:
+        address = f"{reverse('retrieval:weights')}?category={row.slug}"
+        return format_html('<a href="{}">Try another weighting on a question</a> before you change it here.', address)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Category]:
         rows: QuerySet[Category] = super().get_queryset(request).prefetch_related("types")

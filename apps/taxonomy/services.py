@@ -146,7 +146,7 @@ def check_category(values: dict[str, Any]) -> list[FieldError]:
     errors = [
         FieldError(field, f"Give a whole number of days from 1 to {MAX_DAYS:,}, or leave it empty.")
         for field in ("half_life_days", "ttl_days")
-        if values[field] is not None and not 1 <= values[field] <= MAX_DAYS
+        if values.get(field) is not None and not 1 <= values[field] <= MAX_DAYS
     ]
     return errors + check_weights(values["weights"])
 
