@@ -253,6 +253,21 @@ def test_a_superseded_memory_is_found_as_of_its_time_and_its_successor_after(pro
     assert found(provider, known_at=day(10)) == {new.id}
 
 
+def test_what_was_replaced_is_found_besides_on_request_and_nothing_else_that_ended(provider):
+    replaced = a_record("Retries: five.", status="superseded", valid_to=day(5), closed_at=day(5))
+    ended = a_record("Retries: four.", valid_to=day(5), closed_at=day(5))
+    retired = a_record("Retries: two.", status="retired", retired_at=day(5))
+    unheard = a_record("Retries: one.", status="superseded", recorded_at=day(50), valid_to=day(5))
+    elsewhere = a_record("Retries: none.", status="superseded", valid_to=day(5), firm=False, repo_ids=(7,))
+    new = a_record("Retries: three.", valid_from=day(5))
+    store(provider, replaced, ended, retired, unheard, elsewhere, new)
+    assert found(provider) == {new.id}
+    assert found(provider, with_replaced=True) == {new.id, replaced.id}
+    assert found(provider, with_replaced=True, as_of=day(4)) == {replaced.id, ended.id, retired.id}
+    assert found(provider, with_replaced=True, as_of=day(6)) == {new.id, replaced.id, retired.id}
+    assert found(provider, with_replaced=True, statuses=frozenset({"retired"})) == {retired.id, replaced.id}
+
+
 # --- ranking ---------------------------------------------------------------------------------------------
 
 
@@ -388,6 +403,7 @@ def random_query(chance: random.Random, provider) -> PoolQuery:
         types=chance.choice([None, some(["bug_fixes", "ownership", "terminology"], 1)]),
         as_of=chance.choice([None, day(chance.randint(-40, 40))]),
         known_at=chance.choice([None, day(chance.randint(-40, 40))]),
+        with_replaced=chance.random() < 0.3,
         now=day(30),
         limit=chance.choice([1, 5, 10, 50]),
     )
