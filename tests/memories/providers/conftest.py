@@ -36,7 +36,7 @@ def mem0(generation, embedder) -> Mem0Provider:
     return Mem0Provider(embedder)
 
 
-@pytest.fixture(params=["inmemory", "mem0"])
+@pytest.fixture(params=["inmemory", pytest.param("mem0", marks=pytest.mark.django_db)])
 def provider(request, embedder):
     """Each provider in turn: what is asserted of one holds for all."""
     if request.param == "inmemory":

@@ -263,9 +263,10 @@ def test_what_was_replaced_is_found_besides_on_request_and_nothing_else_that_end
     store(provider, replaced, ended, retired, unheard, elsewhere, new)
     assert found(provider) == {new.id}
     assert found(provider, with_replaced=True) == {new.id, replaced.id}
-    assert found(provider, with_replaced=True, as_of=day(4)) == {replaced.id, ended.id, retired.id}
-    assert found(provider, with_replaced=True, as_of=day(6)) == {new.id, replaced.id, retired.id}
-    assert found(provider, with_replaced=True, statuses=frozenset({"retired"})) == {retired.id, replaced.id}
+    assert found(provider, with_replaced=True, as_of=day(4)) == {replaced.id, ended.id}
+    assert found(provider, with_replaced=True, as_of=day(6)) == {new.id, replaced.id}
+    assert found(provider, with_replaced=True, known_at=day(4)) == {new.id, replaced.id, ended.id, retired.id}
+    assert found(provider, with_replaced=True, statuses=frozenset({"disputed"})) == {replaced.id}
 
 
 # --- ranking ---------------------------------------------------------------------------------------------
@@ -329,10 +330,14 @@ def brute_force(query: PoolQuery, rows: list[tuple[MemoryRecord, Prepared]]) -> 
         served = set(query.statuses)
     elif query.as_of is not None or query.known_at is not None:
         served = {"active", "disputed", "superseded", "retired"}
+    if query.with_replaced:
+        served.add("superseded")
     best = []
     for record, prepared in rows:
         end = record.valid_to
         if end is not None and record.closed_at is not None and record.closed_at > known:
+            end = None
+        if query.with_replaced and record.status == "superseded":
             end = None
         if (
             record.workspace == query.workspace
