@@ -23,6 +23,8 @@ from apps.core.wording import words
 from apps.taxonomy.models import MemoryType
 
 MAX_AGE = 36_500
+# In the address of a candidate: the number of a memory that a suggestion says it replaces, put into the form.
+TAKEN_UP = "replaces"
 MAX_VERSION = 2_147_483_647
 
 FLAGS = {
@@ -138,9 +140,16 @@ class ApproveForm(PageForm):
     reason = Text(label="Note", rows=2, help_text="Kept with the verdict. May stay empty.")
 
     def __init__(
-        self, data: QueryDict | None = None, *, initial: Mapping[str, Any], types: Sequence[MemoryType]
+        self,
+        data: QueryDict | None = None,
+        *,
+        initial: Mapping[str, Any],
+        types: Sequence[MemoryType],
+        taken_up: bool = False,
     ) -> None:
+        """``taken_up`` says that ``initial`` holds more than was proposed: a suggestion that somebody took up."""
         super().__init__(data, initial=dict(initial), auto_id="approve-%s")
+        self.taken_up = taken_up
         live = [(row.slug, words(row.slug)) for row in types if row.is_active]
         if not initial.get("type"):
             live.insert(0, ("", "Choose a type"))
@@ -169,7 +178,7 @@ class ApproveForm(PageForm):
     @property
     def amends(self) -> bool:
         """Whether the part with the fields should be open: something in it was changed or complained about."""
-        return self.is_bound and bool((set(self.changed_data) | set(self.errors)) - {"version"})
+        return self.taken_up or (self.is_bound and bool((set(self.changed_data) | set(self.errors)) - {"version"}))
 
 
 class DecideForm(PageForm):

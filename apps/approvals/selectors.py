@@ -214,6 +214,15 @@ class Sheet:
         return [entry for entry in self.shown["near"] if entry["id"] not in about]
 
     @property
+    def suggested(self) -> list[str]:
+        """Numbers of memories that it looks as if it replaces."""
+        return [
+            entry["number"]
+            for entry in self.near
+            if entry["what"] == "memory" and entry.get("suggests", {}).get("what") == "replaces"
+        ]
+
+    @property
     def flags(self) -> list[dict[str, Any]]:
         """Those that no other part of the page says anyway."""
         said_below = self.targets and self.corrected is None

@@ -20,7 +20,7 @@ from apps.accounts.pages import PageRequest, page
 from apps.approvals import last_decision, policy, services, shortcuts
 from apps.approvals.bulk import Outcome, candidates_decide, matching
 from apps.approvals.claims import candidate_claim
-from apps.approvals.forms import FLAGS, ApproveForm, DecideForm, QueueFilterForm, SaveFilterForm, bulk_items
+from apps.approvals.forms import FLAGS, TAKEN_UP, ApproveForm, DecideForm, QueueFilterForm, SaveFilterForm, bulk_items
 from apps.approvals.models import SavedFilter
 from apps.approvals.saved_filters import (
     saved_filter_open_with,
@@ -378,12 +378,19 @@ def _neighbours(request: PageRequest, row: Candidate) -> dict[str, str | None]:
 
 def _asked(request: PageRequest) -> QueueFilter | None:
     """The filter in the address; ``None`` where it will not do."""
-    form = QueueFilterForm(request.GET, types=memory_types(request.principal.workspace))
+    filters = request.GET.copy()
+    filters.pop(TAKEN_UP, None)
+    form = QueueFilterForm(filters, types=memory_types(request.principal.workspace))
     return form.asked() if form.is_valid() else None
 
 
 def _approve_form(request: PageRequest, page_sheet: Sheet, data: QueryDict | None = None) -> ApproveForm:
-    return ApproveForm(data, initial=page_sheet.initial, types=memory_types(request.principal.workspace))
+    types = memory_types(request.principal.workspace)
+    taken_up = request.GET.get(TAKEN_UP, "") if data is None else ""
+    if taken_up in page_sheet.suggested:
+        supersedes = tuple(dict.fromkeys([*page_sheet.initial["supersedes"], taken_up]))
+        return ApproveForm(initial=page_sheet.initial | {"supersedes": supersedes}, types=types, taken_up=True)
+    return ApproveForm(data, initial=page_sheet.initial, types=types)
 
 
 def _clash(page_sheet: Sheet, refusal: DomainError, sent: dict[str, ApproveForm | DecideForm]) -> Clash:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
+from django.db.models import Q
 
+from apps.candidates.detection import Statement, suggestion
 from apps.candidates.models import OPEN, Candidate
 from apps.core.clock import now
+from apps.memories.models import IN_FORCE, Memory
 from apps.memories.providers.base import PoolQuery, Vector
 from apps.memories.providers.registry import get_provider
-from apps.retrieval.identifiers import acronyms_in
+from apps.retrieval.identifiers import acronyms_in, identifiers_in
 from apps.retrieval.terms import Term, any_of, rarest_terms, within
 
 MAX_NEAR = 5
@@ -27,6 +32,7 @@ _MAX_ACRONYMS = 50
 _PRESELECTED = 20
 _COMPARED_CHARACTERS = 4_000
 _MAX_ACRONYM_NDOC = 20
+_NUMBER = re.compile(r"M-([1-9][0-9]{0,17})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +40,7 @@ class Near:
     what: str  # memory | candidate
     id: UUID
     similarity: float
-    how: str  # words | term | vector
+    how: str  # words | term | name | vector
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -46,19 +52,60 @@ class Near:
 
 
 def near_by_text(candidate: Candidate) -> list[dict[str, Any]]:
-    """Share of stemmed words in common, and rare acronyms in common, however else they are explained."""
+    """Share of stemmed words in common, rare acronyms in common, however else they are explained, and being named."""
+    named = near_by_name(candidate)
     rarest = rarest_terms(candidate.workspace_id, candidate.content, limit=_TERMS)
     terms = within(rarest, matches=_MATCHES)
     acronyms = _rare_acronyms(candidate)
     if not terms:
-        return []
+        return suggested(candidate, named)
     query = any_of([*terms, *acronyms.values()])
     found = [
         near
         for what, row_id, shared, content in _share_words(candidate, query)
         if (near := _judge(what, row_id, float(shared), content, acronyms.keys())) is not None
     ]
-    return [near.as_dict() for near in _best(found)]
+    return suggested(candidate, _best([*named, *found]))
+
+
+def near_by_name(candidate: Candidate) -> list[Near]:
+    """Memories in force that the text names: by number, or by the reference of a source that they come from."""
+    named = identifiers_in(candidate.content)
+    numbers = [int(match[1]) for name in named if (match := _NUMBER.fullmatch(name))]
+    if not named:
+        return []
+    called = Q(number__in=numbers) | Q(evidence__source__reference__in=named)
+    rows = Memory.objects.filter(called, workspace=candidate.workspace_id, status__in=IN_FORCE)
+    found = rows.order_by("-number").values_list("pk", flat=True).distinct()[:MAX_NEAR]
+    return [Near("memory", pk, MIN_SHARED_WORDS, "name") for pk in found]
+
+
+def suggested(candidate: Candidate, near: Sequence[Near]) -> list[dict[str, Any]]:
+    """As rows keep them, each with what it suggests: that the candidate replaces or repeats it, and by which cues."""
+    memories = _statements(Memory, [each.id for each in near if each.what == "memory"])
+    others = _statements(Candidate, [each.id for each in near if each.what == "candidate"])
+    names = tuple(candidate.evidence.values_list("source__reference", flat=True)) if near else ()
+    new = Statement(candidate.content, names)
+    told = []
+    for each in near:
+        old = (memories if each.what == "memory" else others).get(each.id)
+        found = suggestion(old, new) if old is not None else None
+        told.append(each.as_dict() | ({"suggests": found.as_dict()} if found is not None else {}))
+    return told
+
+
+def _statements(model: type[Memory] | type[Candidate], ids: Sequence[UUID]) -> dict[UUID, Statement]:
+    if not ids:
+        return {}
+    numbered = model is Memory
+    columns = ["pk", "content", "evidence__source__reference", *(["number"] if numbered else [])]
+    contents: dict[UUID, str] = {}
+    names: dict[UUID, list[str]] = defaultdict(list)
+    for pk, content, reference, *number in model._default_manager.filter(pk__in=ids).values_list(*columns):
+        contents[pk] = content
+        names[pk] += [reference] if reference else []
+        names[pk] += [f"M-{number[0]}"] if number else []
+    return {pk: Statement(content, tuple(dict.fromkeys(names[pk]))) for pk, content in contents.items()}
 
 
 def _rare_acronyms(candidate: Candidate) -> dict[str, Term]:
@@ -179,10 +226,10 @@ def _open_candidates_near(candidate: Candidate, vector: Vector) -> list[Near]:
         return [Near("candidate", row_id, similarity, "vector") for row_id, similarity in cursor.fetchall()]
 
 
-def merged(known: Iterable[dict[str, Any]], found: Sequence[Near]) -> list[dict[str, Any]]:
+def merged(candidate: Candidate, found: Sequence[Near]) -> list[dict[str, Any]]:
     """What text found and what vectors found, each once, with the higher similarity."""
-    earlier = [Near(row["what"], UUID(row["id"]), row["similarity"], row["how"]) for row in known]
-    return [near.as_dict() for near in _best([*earlier, *found])]
+    earlier = [Near(row["what"], UUID(row["id"]), row["similarity"], row["how"]) for row in candidate.near]
+    return suggested(candidate, _best([*earlier, *found]))
 
 
 def _best(found: Iterable[Near]) -> list[Near]:

@@ -224,7 +224,16 @@ def near_shown(principal: Principal, candidates: Sequence[Candidate]) -> dict[UU
     listed = [entry for row in candidates for entry in row.near]
     found = _near_memories(principal, {entry["id"] for entry in listed if entry["what"] == "memory"})
     found |= _near_candidates(principal, {entry["id"] for entry in listed if entry["what"] == "candidate"})
-    return {row.pk: [entry | found[entry["id"]] for entry in row.near if entry["id"] in found] for row in candidates}
+    return {
+        row.pk: [_near_entry(entry, found[entry["id"]]) for entry in row.near if entry["id"] in found]
+        for row in candidates
+    }
+
+
+def _near_entry(entry: dict[str, Any], told: dict[str, Any]) -> dict[str, Any]:
+    """Cues quote both texts, so they are for those who may read both."""
+    hidden = {"suggests"} if told["content"] is None else set()
+    return {name: value for name, value in entry.items() if name not in hidden} | told
 
 
 def _near_memories(principal: Principal, ids: set[str]) -> dict[str, dict[str, Any]]:

@@ -15,7 +15,7 @@ def find_near_by_vector(candidate_id: str) -> str:
     if candidate is None:
         return "It is no longer open."
     vector = get_provider().prepare(candidate.content).passages[0].vector
-    near = merged(candidate.near, near_by_vector(candidate, vector))
+    near = merged(candidate, near_by_vector(candidate, vector))
     updated = Candidate.objects.filter(pk=candidate.pk, status__in=OPEN, content=candidate.content).update(
         vector=list(vector), near=near
     )
