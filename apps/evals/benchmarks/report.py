@@ -72,6 +72,8 @@ def write(path: Path, name: str, title: str, result: Result, where: Circumstance
 def section(name: str, title: str, result: Result, where: Circumstances) -> Iterator[str]:
     yield f"## {title}"
     for table in result.tables:
+        if table.heading:
+            yield from ("", table.heading)
         yield from ("", *_table(table))
     if result.promises:
         yield from ("", *_table(_promised(result.promises)))

@@ -29,11 +29,16 @@ class Promise:
 class Table:
     columns: tuple[str, ...]
     rows: list[tuple[str, ...]] = field(default_factory=list)
+    heading: str = ""
 
     def add(self, *cells: object) -> None:
         if len(cells) != len(self.columns):
             raise ValueError(f"A row of this table has {len(self.columns)} cells, not {len(cells)}.")
         self.rows.append(tuple(map(str, cells)))
+
+    def under(self, heading: str) -> Table:
+        """The same, with a sentence before it."""
+        return Table(self.columns, self.rows, heading)
 
 
 @dataclass(slots=True)

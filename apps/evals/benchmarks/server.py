@@ -1,4 +1,4 @@
-"""The PostgreSQL that is measured on, and its databases, all named ``firm_memory_bench…``.
+"""The PostgreSQL that is measured on, and its databases: ``firm_memory_bench…`` and ``firm_memory_eval…``.
 
 Nothing is measured in a database that somebody uses: the command starts an embedded server in a data folder of its
 own, or is given a server, and in both makes databases of its own.
@@ -23,6 +23,7 @@ from apps.core.embedded_postgres import ConnectionInfo
 from apps.memories.providers import registry
 
 PREFIX: Final = "firm_memory_bench"
+EVALUATION: Final = "firm_memory_eval"
 SCRATCH: Final = f"{PREFIX}_scratch"
 GROWTH: Final = f"{PREFIX}_growth"
 
@@ -74,20 +75,35 @@ def drop_database(name: str) -> None:
         server.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
+def databases(beginning: str) -> list[str]:
+    """Those whose names begin like this."""
+    with _apart() as server:
+        rows = server.execute("SELECT datname FROM pg_database WHERE starts_with(datname, %s)", [beginning])
+        return sorted(str(name) for (name,) in rows)
+
+
+@contextmanager
+def moved_to(name: str) -> Iterator[None]:
+    """Look into another database of the server, as it is."""
+    _require_own(name)
+    before = connection.settings_dict["NAME"]
+    _move_to(name)
+    try:
+        yield
+    finally:
+        _move_to(before)
+
+
 @contextmanager
 def using(name: str, *, fresh: bool = False) -> Iterator[str]:
     """Work in another database of the server, migrated; answers its URL. ``fresh`` empties it before."""
     _require_own(name)
     if fresh:
         drop_database(name)
-    before = connection.settings_dict["NAME"]
     make_database(settings.DATABASE_URL, name)
-    _move_to(name)
-    try:
+    with moved_to(name):
         call_command("migrate", interactive=False, verbosity=0)
         yield database_url(settings.DATABASE_URL, name)
-    finally:
-        _move_to(before)
 
 
 def _move_to(name: str) -> None:
@@ -103,5 +119,5 @@ def _apart() -> psycopg.Connection[tuple[object, ...]]:
 
 
 def _require_own(name: str) -> None:
-    if not name.startswith(PREFIX):
+    if not name.startswith((PREFIX, EVALUATION)):
         raise ValueError(f"{name} is no database of the benchmarks.")

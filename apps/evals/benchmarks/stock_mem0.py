@@ -8,9 +8,11 @@ search of that scope would admit the row.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -18,8 +20,8 @@ import psycopg.conninfo
 from django.db import connection
 from psycopg import sql
 
-from apps.evals.benchmarks.embedder import RecordedEmbedder
 from apps.memories.pool import FIRST_GENERATION, pool_table
+from apps.memories.providers.embedders.base import Embedder
 
 TABLE: Final = "stock_mem0"
 USER: Final = "bench"
@@ -37,7 +39,7 @@ FROM {pool} AS pool
 class StockMem0:
     """Opens a pool of connections of its own; close it."""
 
-    def __init__(self, embedder: RecordedEmbedder) -> None:
+    def __init__(self, embedder: Embedder) -> None:
         from apps.memories.providers.mem0.quiet import Memory
 
         with _quiet():
@@ -79,6 +81,26 @@ class StockMem0:
         with connection.cursor() as cursor:
             cursor.execute(f"VACUUM (ANALYZE) {TABLE}")
 
+    def fill_with(self, rows: Sequence[tuple[UUID, list[float], dict[str, Any]]]) -> None:
+        """Make mem0's table anew from ids, vectors and payloads; ``data`` of a payload is the text."""
+        with connection.cursor() as cursor:
+            cursor.execute(f"DROP TABLE IF EXISTS {TABLE}")
+        self.store.create_col()
+        at = datetime.now(UTC).isoformat()
+        payloads = [
+            payload
+            | {
+                "hash": hashlib.md5(payload["data"].encode(), usedforsecurity=False).hexdigest(),
+                "created_at": at,
+                "user_id": USER,
+                "text_lemmatized": payload["data"].lower(),
+            }
+            for _, _, payload in rows
+        ]
+        self.store.insert([vector for _, vector, _ in rows], payloads, [str(pk) for pk, _, _ in rows])
+        with connection.cursor() as cursor:
+            cursor.execute(f"VACUUM (ANALYZE) {TABLE}")
+
     def search(self, question: str, scope: str, *, limit: int) -> list[str]:
         """The ids that mem0 finds, best first."""
         with _quiet():
@@ -89,7 +111,7 @@ class StockMem0:
 class _Slot:
     """mem0's embedder, answered from recorded vectors."""
 
-    def __init__(self, embedder: RecordedEmbedder) -> None:
+    def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
 
     def embed(self, text: str, memory_action: str | None = None) -> list[float]:
