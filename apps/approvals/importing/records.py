@@ -18,7 +18,7 @@ from apps.core.screening import clean_text, find_personal, find_secrets, mask
 from apps.memories.models import MAX_CONTENT, Tier
 
 READ: Final = frozenset(
-    {"id", "_id", "title", "text", "decision", "status", "repo", "date", "commit", "set", "metadata"}
+    {"id", "_id", "title", "text", "decision", "status", "memory_type", "repo", "date", "commit", "set", "metadata"}
 )
 READ_OF_METADATA: Final = frozenset({"repo", "project"})
 READ_OF_EDGES: Final = frozenset({"old", "new", "kind", "effective", "stated_in", "new_date", "set"})
@@ -28,7 +28,10 @@ TURNED_DOWN: Final = frozenset({"rejected", "withdrawn"})
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record, ready to be stored. ``notes`` say what was changed on the way in, ``unread`` which keys were not."""
+    """One record, ready to be stored. ``notes`` say what was changed on the way in, ``unread`` which keys were not.
+
+    ``type`` is the firm type that it names, by either spelling; without one its status decides.
+    """
 
     line: int
     reference: str
@@ -42,6 +45,7 @@ class Record:
     commit: str | None
     notes: tuple[str, ...]
     unread: tuple[str, ...] = ()
+    type: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +140,7 @@ def _record(line: int, row: dict[str, Any]) -> Record:
         is_turned_down=status in TURNED_DOWN,
         commit=str(row["commit"])[:64] if isinstance(row.get("commit"), str) and row["commit"] else None,
         notes=tuple(dict.fromkeys(notes)),
+        type=_text(row, "memory_type", notes).strip()[:100] or None,
         unread=(*_beyond(row, READ), *(f"metadata.{name}" for name in _beyond(metadata, READ_OF_METADATA))),
     )
 

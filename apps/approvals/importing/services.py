@@ -20,6 +20,7 @@ from apps.approvals.importing.records import Edge, Record, Refused
 from apps.approvals.importing.report import Report
 from apps.candidates.models import Candidate, CandidateEvidence, CandidateStatus, Proposer
 from apps.core.clock import now
+from apps.core.errors import Invalid
 from apps.core.problems import constraint_of
 from apps.core.screening.text import normalise_for_fingerprint
 from apps.memories.fingerprints import fingerprint
@@ -62,6 +63,7 @@ class Importer:
             self.workspace, ["ARCHITECTURE_DECISION", "REJECTED_APPROACH"], field="type", active_only=True
         )
         self._types = {False: accepted, True: turned_down}
+        self._named: dict[str, MemoryType] = {}
         self._scopes: dict[tuple[tuple[str, ...], tuple[str, ...]], Scope] = {}
 
     def take(self, batch: Sequence[Record | Refused]) -> None:
@@ -71,7 +73,7 @@ class Importer:
                 self.report.refuse(refused)
             else:
                 self.report.not_read(refused.unread)
-        fresh = self._fresh([record for record in batch if isinstance(record, Record)])
+        fresh = self._fresh([record for record in batch if isinstance(record, Record) and self._has_a_type(record)])
         if not fresh:
             return
         if self._dry_run:
@@ -82,6 +84,19 @@ class Importer:
         for wave in _waves(list(zip(fresh, prepared, strict=True))):
             with transaction.atomic():
                 self._write(wave)
+
+    def _has_a_type(self, record: Record) -> bool:
+        """Refuses the record that names a type which there is not."""
+        if record.type is not None and record.type not in self._named:
+            try:
+                (self._named[record.type],) = find_types(
+                    self.workspace, [record.type], field="memory_type", active_only=True
+                )
+            except Invalid:
+                reason = f"There is no type “{record.type}” in this workspace, or it is retired."
+                self.report.refuse(Refused(record.line, record.reference, reason))
+                return False
+        return True
 
     def _fresh(self, records: Sequence[Record]) -> list[Record]:
         """Those not imported before, each reference once."""
@@ -182,7 +197,7 @@ class Importer:
 
     def _candidate(self, record: Record, source: Source) -> Candidate:
         scope = self._scope(record)
-        type_: MemoryType = self._types[record.is_turned_down]
+        type_ = self._named[record.type] if record.type else self._types[record.is_turned_down]
         return Candidate(
             id=uuid4(),
             workspace=self.workspace,

@@ -352,21 +352,25 @@ def _qrels(path: Path, entries: dict[str, Entry]) -> dict[str, dict[str, int]]:
 
 
 def _queries(asked: Asked, answers: dict[str, dict[str, int]], entries: dict[str, Entry]) -> Iterator[Query]:
-    seen = set()
+    seen, scoped = set(), False
     for number, row in _rows(asked.queries):
         name, text = (_required(asked.queries, number, row, key) for key in ("_id", "text"))
         if not any(answers.get(name, {}).values()):
             raise SuiteError(f"{asked.queries}, line {number}: {asked.qrels.name} names no answer to {name}.")
         seen.add(name)
         scope = _asked_in(asked, number, row, answers[name], entries)
+        scoped = scoped or bool(scope)
         yield Query(name, text, **scope)
     if left := sorted(answers.keys() - seen):
         raise SuiteError(f"{asked.qrels} answers {left[0]}, which is no question of {asked.queries.name}.")
+    if asked.scope is not None and not scoped:
+        raise SuiteError(f"{asked.queries}: no question has `{asked.scope.key}` in its metadata to be asked in.")
 
 
 def _asked_in(
     asked: Asked, number: int, row: dict[str, Any], answers: dict[str, int], entries: dict[str, Entry]
 ) -> dict[str, tuple[str, ...]]:
+    """A question whose metadata lacks the key is asked over everything."""
     scope = asked.scope
     if scope is None:
         return {}
@@ -377,8 +381,10 @@ def _asked_in(
         return {"repos": (str(found.pop()),)}
     metadata = row.get("metadata")
     value = metadata.get(scope.key) if isinstance(metadata, dict) else None
-    if not isinstance(value, str) or not value:
-        raise SuiteError(f"{asked.queries}, line {number}: its metadata has no `{scope.key}` to ask in.")
+    if value is None or value == "":
+        return {}
+    if not isinstance(value, str):
+        raise SuiteError(f"{asked.queries}, line {number}: `{scope.key}` of its metadata is not text.")
     return {"repos" if scope.what == "repo" else "domains": (value,)}
 
 

@@ -101,16 +101,8 @@ def _is_right(case: Case, graph: Graph) -> bool:
     return (
         (not live or graph.heads(case.about, at=case.at) == live)
         and all(graph.holds(reference, case.at) for reference in live)
-        and not any(graph.holds(reference, case.at) and reference in _path(graph, case) for reference in _stale(case))
+        and not any(graph.holds(reference, case.at) for reference in case.must_not_serve)
     )
-
-
-def _stale(case: Case) -> tuple[str, ...]:
-    return case.must_not_serve
-
-
-def _path(graph: Graph, case: Case) -> set[str]:
-    return set(case.must_not_serve) & set(graph.intervals)
 
 
 def as_of(suite: Suite, asker: Asker) -> dict[str, Values]:
