@@ -19,6 +19,7 @@ pages = [
     path("", include("apps.candidates.urls")),
     path("", include("apps.capture.urls")),
     path("", include("apps.retrieval.urls")),
+    path("", include("apps.evals.urls")),
 ]
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),

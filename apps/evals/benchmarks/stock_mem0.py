@@ -97,7 +97,8 @@ class StockMem0:
             }
             for _, _, payload in rows
         ]
-        self.store.insert([vector for _, vector, _ in rows], payloads, [str(pk) for pk, _, _ in rows])
+        with _quiet():
+            self.store.insert([vector for _, vector, _ in rows], payloads, [str(pk) for pk, _, _ in rows])
         with connection.cursor() as cursor:
             cursor.execute(f"VACUUM (ANALYZE) {TABLE}")
 

@@ -6,20 +6,19 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from apps.evals.benchmarks.measuring import quantile
 from apps.evals.quality.arms.base import Arm, Found, Question
 from apps.evals.quality.measures import DEPTH
+from apps.evals.quality.results import TOTAL
 from apps.memories.providers.base import ProviderError
 from apps.memories.providers.registry import get_provider
-
-TOTAL: Final = "total"
 
 
 @dataclass(slots=True)
 class Latencies:
-    """Milliseconds by stage; ``total`` is the whole search as its caller waits for it."""
+    """Milliseconds by stage."""
 
     by_stage: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 

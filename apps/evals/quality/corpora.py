@@ -28,7 +28,7 @@ from apps.approvals.importing.records import Record, Refused, read_edges, read_r
 from apps.approvals.importing.report import Report
 from apps.approvals.importing.services import Importer
 from apps.evals.benchmarks import server
-from apps.evals.quality.suites import Definition, SuiteError
+from apps.evals.quality.suites import Definition
 from apps.evals.quality.vectors import KeptEmbedder
 from apps.memories.models import Memory, MemoryEvidence
 from apps.memories.providers import registry
@@ -86,7 +86,7 @@ def embedding(folder: Path) -> Iterator[KeptEmbedder]:
     """Search and import with the configured embedder, its documents' vectors kept in ``folder``."""
     embedder = KeptEmbedder(get_embedder(), folder)
     try:
-        with registry.override(Mem0Provider(embedder)):  # type: ignore[arg-type]
+        with registry.override(Mem0Provider(embedder)):
             yield embedder
     finally:
         embedder.close()
@@ -109,17 +109,14 @@ def ready(definition: Definition, embedder: KeptEmbedder, *, say: Say, fresh: bo
 
 
 def load(rows: Iterable[Record | Refused], definition: Definition, *, say: Say) -> Report:
-    """Import the records and their edges. Raises ``SuiteError`` where one is refused: nothing is measured on less."""
+    """Import the records and their edges, as ``import_records`` would."""
     importer = Importer(curator())
     take(importer, rows, say=say)
     for sets in _sets_of(definition) if definition.edges else ():
         assert definition.edges is not None  # noqa: S101
         importer.link(read_edges(definition.edges, only_set=sets))
-    if importer.report.refused:
-        first = importer.report.refused[0]
-        raise SuiteError(
-            f"The corpus of {definition.name}, line {first.line} ({first.reference or 'no id'}): {first.reason}"
-        )
+    for refused in importer.report.refused:
+        say(f"The import refused line {refused.line} ({refused.reference or 'no id'}): {refused.reason}")
     lexemes_count(importer.workspace)
     return importer.report
 

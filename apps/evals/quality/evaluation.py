@@ -30,7 +30,12 @@ def evaluate(suite: Suite, arms: Sequence[str], *, folder: Path, say: Say, fresh
 
 def measure(suite: Suite, arms: Sequence[str], corpus: Corpus, *, say: Say) -> SuiteResult:
     """The same on a corpus that is there."""
-    result = _begun(suite, corpus.key)
+    result = _begun(suite, corpus.key, records=len(corpus.documents))
+    if refused := sorted(suite.entries.keys() - {document.reference for document in corpus.documents}):
+        result.notes.append(
+            f"`{suite.name}`: the import refused {len(refused)} of {len(suite.entries):,} records ({refused[0]} for "
+            "one), and what asks for them finds nothing."
+        )
     embedded = embed_before([*(query.text for query in suite.queries), *supersession.questions(suite)])
     if suite.cases:
         graph = supersession.graph_heads(suite, supersession.graph_of(corpus))
@@ -70,12 +75,12 @@ def _result(values: dict[str, Values]) -> ArmResult:
     return ArmResult({name: figure(list(found.values())) for name, found in values.items() if found})
 
 
-def _begun(suite: Suite, key: str) -> SuiteResult:
+def _begun(suite: Suite, key: str, *, records: int) -> SuiteResult:
     return SuiteResult(
         name=suite.name,
         title=suite.definition.title,
         half=suite.half,
-        records=len(suite.entries),
+        records=records,
         queries=len(suite.queries) + len(suite.cases),
         corpus=key,
     )
@@ -93,7 +98,7 @@ def _compare(result: SuiteResult, values: dict[str, dict[str, Values]]) -> None:
 
 
 def _grown(suite: Suite, grown: dict[str, growth.Grown]) -> SuiteResult:
-    result = _begun(suite, "growth")
+    result = _begun(suite, "growth", records=len(suite.entries))
     for name, found in grown.items():
         measured = {"hit@5": found.last} | ({"forgotten": found.forgotten} if found.forgotten else {})
         result.arms[name] = _result(measured)

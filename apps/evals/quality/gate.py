@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from apps.evals.benchmarks.results import Table
-from apps.evals.quality.measures import LOWER_IS_BETTER
+from apps.evals.quality.figures import LOWER_IS_BETTER
 from apps.evals.quality.results import Evaluation, SuiteResult
 
 FORMAT: Final = 1

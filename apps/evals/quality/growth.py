@@ -16,7 +16,8 @@ from apps.evals.quality.arms import make_arm
 from apps.evals.quality.arms.base import Question
 from apps.evals.quality.asking import Asker, Latencies, embed_before
 from apps.evals.quality.corpora import Say
-from apps.evals.quality.measures import Figure, Values, figure, ranked
+from apps.evals.quality.figures import Figure
+from apps.evals.quality.measures import Values, figure, ranked
 from apps.evals.quality.suites import Suite, SuiteError
 from apps.evals.quality.vectors import KeptEmbedder
 from apps.retrieval.scope_sizes import forget_sizes
@@ -73,9 +74,8 @@ def _steps(suite: Suite, step: int) -> Iterator[list[Record]]:
     needed: list[Record] = []
     others: list[Record] = []
     for record in corpora.records(suite.definition):
-        if not isinstance(record, Record):
-            raise SuiteError(f"The corpus of {suite.name}, line {record.line}: {record.reason}")
-        (needed if record.reference in answers else others).append(record)
+        if isinstance(record, Record):
+            (needed if record.reference in answers else others).append(record)
     yield needed
     # In no order of their files, so that every step brings something of everything.
     rest = iter(sorted(others, key=lambda record: hashlib.sha256(record.reference.encode()).digest()))

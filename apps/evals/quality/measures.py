@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
 
+from apps.evals.quality.figures import Figure
 from apps.evals.quality.missing import require
 
 Qrels = Mapping[str, Mapping[str, int]]
@@ -17,24 +17,6 @@ Values = dict[str, float]  # of one measure, by question
 DEPTH: Final = 10
 RESAMPLED: Final = 2_000
 _SEED: Final = 20_240_501
-
-LOWER_IS_BETTER: Final = frozenset({"stale@5", "stale@5 in repository", "stale@5 as of", "forgotten"})
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A mean over ``n`` questions or cases, with its interval of 95 % from resampling them."""
-
-    value: float
-    low: float
-    high: float
-    n: int
-
-    def __str__(self) -> str:
-        return f"{self.value:.2f} ({self.low:.2f}–{self.high:.2f})"
-
-    def as_dict(self) -> dict[str, Any]:
-        return {name: round(value, 4) for name, value in asdict(self).items()}
 
 
 def figure(values: Sequence[float]) -> Figure:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from apps.evals.quality.measures import Figure
+from apps.evals.quality.figures import Figure
 
 FORMAT: Final = 1
 LEDGER: Final = "ledger"  # what is asked of no arm
+TOTAL: Final = "total"  # of the stages: the whole search as its caller waits for it
 
 
 @dataclass(slots=True)

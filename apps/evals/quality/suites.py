@@ -241,9 +241,9 @@ def _scope(folder: Path, value: object) -> ScopeBy | None:
     if value == "answer":
         return ScopeBy("repo", None)
     match value:
-        case {"repo": str(key)} if len(value) == 1:
+        case {"repo": str(key), **others} if not others:
             return ScopeBy("repo", key)
-        case {"domain": str(key)} if len(value) == 1:
+        case {"domain": str(key), **others} if not others:
             return ScopeBy("domain", key)
     raise SuiteError(
         f'{folder / "suite.json"}: `scope` is none of "answer", {{"repo": KEY}} and {{"domain": KEY}}, where KEY '

@@ -46,6 +46,8 @@ class Graph:
         return ends
 
     def holds(self, reference: str, at: datetime) -> bool:
+        if reference not in self.intervals:
+            return False  # the import did not take it
         begins, ends = self.intervals[reference]
         return (begins is None or begins <= at) and (ends is None or at < ends)
 

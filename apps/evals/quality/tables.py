@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from apps.evals.benchmarks.results import Table
-from apps.evals.quality.asking import TOTAL
-from apps.evals.quality.results import Evaluation, SuiteResult
+from apps.evals.quality.results import TOTAL, ArmResult, Evaluation, SuiteResult
 
 ORDER: Final = (
     *("hit@1", "hit@5", "recall@5", "recall@10", "precision@5", "nDCG@10", "MRR@10"),
@@ -55,7 +54,7 @@ def aligned(table: Table) -> Iterator[str]:
         yield "  ".join((first, *others)).rstrip()
 
 
-def _groups(suite: SuiteResult) -> Iterator[list[str]]:
+def _groups(suite: SuiteResult) -> Iterator[Sequence[str]]:
     """Which figures stand in one table: those of rankings, of replacements, and of the past."""
     there = {name for arm in suite.arms.values() for name in arm.figures}
     for group in (ORDER[:7], ORDER[7:12], ORDER[12:]):
@@ -80,8 +79,8 @@ def _compared(suite: SuiteResult) -> Table:
     return table
 
 
-def _signed(result: object, name: str) -> str:
-    found = getattr(result, "compared", {}).get(name)
+def _signed(result: ArmResult, name: str) -> str:
+    found = result.compared.get(name)
     return "–" if found is None else f"{found.value:+.2f} ({found.low:+.2f} to {found.high:+.2f})"
 
 

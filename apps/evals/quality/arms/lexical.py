@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections import defaultdict
 from typing import Any, Final
@@ -46,6 +47,8 @@ class Bm25:
 
     def __init__(self, corpus: Corpus) -> None:
         self._library: Any = require("bm25s")
+        # It tells of every index that it builds.
+        logging.getLogger("bm25s").setLevel(logging.WARNING)
         self._stemmer: Any = require("Stemmer", package="PyStemmer").Stemmer("english")
         self._documents = corpus.documents
         self._index = self._library.BM25()
