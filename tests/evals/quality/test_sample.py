@@ -1,0 +1,101 @@
+"""The sample suite, measured as the command measures it, against the committed baseline."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import quote
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+
+from apps.evals.benchmarks import server
+from apps.evals.management.commands.evaluate import BASELINE
+from apps.evals.quality import corpora, gate
+from apps.evals.quality.catalogue import find_suites
+from apps.evals.quality.results import Evaluation
+from apps.evals.quality.suites import read_suite
+from tests.evals.quality.doubles import a_folder
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.timeout(400)]
+
+
+@pytest.fixture
+def place(settings, tmp_path):
+    """Where the command would work: databases of its own on this server, its files in a folder of its own."""
+    used = connection.get_connection_params()
+    name = connection.settings_dict["NAME"]
+    settings.DATABASE_URL = (
+        f"postgresql://{used['user']}:{quote(used['password'])}@{used['host']}:{used['port']}/{name}"
+    )
+    settings.DATA_DIR = tmp_path
+    yield tmp_path
+    for database in server.databases(server.EVALUATION):
+        server.drop_database(database)
+
+
+def evaluated(place, *suites, **options):
+    found = place / "evaluation.json"
+    call_command("evaluate", *suites, inside=found, folder=place, **options)
+    return Evaluation.from_dict(json.loads(found.read_text()))
+
+
+def test_the_answers_are_as_good_as_the_baseline_says(place):
+    baseline = gate.read_baseline(BASELINE)
+    arms = list(baseline["suites"]["sample"]["arms"])
+    found = evaluated(place, "sample", arms=[arm for arm in arms if arm != "ledger"])
+    short = [finding for finding in gate.compare(found, baseline) if not finding.holds]
+    assert short == []
+
+
+def test_a_small_suite_is_loaded_once_measured_with_every_arm_and_grown(place, capfd):
+    folder = a_folder(place / "mine")
+    first = evaluated(place, str(folder), arms=["none", "grep", "bm25", "mem0", "default"]).suites["mine"]
+    assert first.arms["default"].figures["hit@5"].value == 1.0
+    assert first.arms["none"].figures["hit@5"].value == 0.0
+    assert first.arms["grep"].figures["stale@5"].value == 1.0
+    assert first.arms["mem0"].figures["hit@5"].value == 1.0
+    assert first.arms["default"].figures["stale@5"].value == 0.0
+    assert first.arms["default"].figures["live@5"].value == 1.0
+    assert first.arms["ledger"].figures["heads as of"].value == 1.0
+    assert first.arms["default"].figures["stale@5 as of"].value == 0.0
+    assert {"vector", "text", "total", "embedding a question"} <= first.arms["default"].stages.keys()
+    assert first.arms["grep"].compared["hit@5"].n == 2
+
+    (definition,) = find_suites([str(folder)])
+    name = corpora.database_of(definition)
+    assert server.databases(corpora.PREFIX) == [name]
+    again = evaluated(place, str(folder), arms=["default"]).suites["mine"]
+    assert again.corpus == first.corpus
+
+    with (folder / "corpus.jsonl").open("a") as corpus:
+        corpus.write('\n{"id": "more", "title": "Another", "text": "Something else altogether."}')
+    evaluated(place, str(folder), arms=["default"])
+    assert server.databases(corpora.PREFIX) == [corpora.database_of(definition)] != [name]
+
+    a_folder(folder, suite={"grow_by": 1})
+    grown = evaluated(place, str(folder), arms=["default"]).suites["mine"].arms["default"]
+    assert [size for size, _ in grown.growth] == [2, 3]
+    assert grown.figures["forgotten"].value == 0.0
+
+
+def test_what_the_import_refuses_is_told_and_counts_as_not_found(place):
+    rows = [
+        {"id": "bad", "title": "Bad", "text": "Bad.", "date": "soon"},
+        {"id": "good", "title": "Good", "text": "Good."},
+    ]
+    folder = a_folder(
+        place / "mine",
+        corpus=rows,
+        queries=[{"_id": "q", "text": "Bad?"}],
+        qrels="q\tbad\t1\n",
+        suite={},
+        edges=None,
+        asof_cases=None,
+        supersession_language=None,
+    )
+    found = evaluated(place, str(folder), arms=["default"]).suites["mine"]
+    assert found.records == 1
+    assert found.arms["default"].figures["hit@5"].value == 0.0
+    assert "the import refused 1 of 2 records (bad for one)" in found.notes[0]
+    assert len(read_suite(find_suites([str(folder)])[0]).entries) == 2
