@@ -368,3 +368,16 @@ def test_the_exit_code_of_what_cannot_begin_is_another(capsys: Any) -> None:
         ManagementUtility(["manage.py", "import_records", "/nowhere", "--reviewer", "alice"]).execute()
     assert end.value.code == 1
     assert "There is no file /nowhere." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["PRODUCTION_ISSUE", "production_issues"])
+def test_a_record_may_name_its_type(run: Any, name: str) -> None:
+    run([a_record(1, memory_type=name), a_record(2, memory_type=name, status="rejected"), a_record(3)])
+    assert [memory(number).type.name for number in (1, 2, 3)] == [
+        *("PRODUCTION_ISSUE", "PRODUCTION_ISSUE", "ARCHITECTURE_DECISION")
+    ]
+
+
+def test_a_type_that_is_not_there_is_reported_and_the_rest_goes_on(run: Any) -> None:
+    output = run([a_record(1, memory_type="GOSSIP"), a_record(2)])
+    assert "There is no type “GOSSIP”" in output and "1  imported" in output and "1  refused" in output

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from apps.evals.quality import corpora, growth, supersession
+from apps.evals.quality import corpora, detection, growth, supersession
 from apps.evals.quality.arms import make_arm
 from apps.evals.quality.arms.base import Question
+from apps.evals.quality.arms.ours import Ours
 from apps.evals.quality.asking import Asker, embed_before
 from apps.evals.quality.corpora import Corpus, Say
 from apps.evals.quality.measures import Values, difference, figure, ranked
@@ -37,9 +38,8 @@ def measure(suite: Suite, arms: Sequence[str], corpus: Corpus, *, say: Say) -> S
             "one), and what asks for them finds nothing."
         )
     embedded = embed_before([*(query.text for query in suite.queries), *supersession.questions(suite)])
-    if suite.cases:
-        graph = supersession.graph_heads(suite, supersession.graph_of(corpus))
-        result.arms[LEDGER] = _result(graph)
+    if suite.cases or suite.claims:
+        result.arms[LEDGER] = _of_the_ledger(suite, corpus, result.notes)
     values: dict[str, dict[str, Values]] = {}
     for name in arms:
         say(f"{suite.name}: {name}")
@@ -48,6 +48,18 @@ def measure(suite: Suite, arms: Sequence[str], corpus: Corpus, *, say: Say) -> S
             result.arms[name].stages["embedding a question"] = embedded
     _compare(result, values)
     return result
+
+
+def _of_the_ledger(suite: Suite, corpus: Corpus, notes: list[str]) -> ArmResult:
+    """What is asked of no arm: what the ledger says itself, and which supersessions would be suggested."""
+    graph = supersession.graph_of(corpus)
+    values = supersession.graph_heads(suite, graph) if suite.cases else {}
+    suggest = detection.detector()
+    if suggest is None:
+        notes.append(detection.MISSING)
+    elif suite.claims:
+        values |= detection.suggestions(suite, corpus, graph, Ours(corpus, recipe=DEFAULT.name), suggest)
+    return _result(values)
 
 
 def _asked(suite: Suite, name: str, corpus: Corpus) -> tuple[dict[str, Values], ArmResult]:
