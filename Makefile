@@ -13,7 +13,7 @@ PRODUCTION := FIRM_MEMORY_ENV_FILE= DJANGO_SETTINGS_MODULE=firmmemory.settings.p
 	ALLOWED_HOSTS=memory.example.com DATABASE_URL=postgresql://nobody@127.0.0.1:1/none
 
 .DEFAULT_GOAL := help
-.PHONY: help up demo test check bench requirements clean
+.PHONY: help up demo test check bench evaluate requirements clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -38,6 +38,9 @@ check: $(VENV)/.dev ## Lint, types, layers, production settings, migrations
 
 bench: $(VENV)/.dev ## Measure, and write the numbers to docs/benchmarks.md
 	@$(BIN)/python manage.py bench
+
+evaluate: $(VENV)/.dev ## Measure the answers of the sample suite, and hold them against its baseline
+	@$(BIN)/python manage.py evaluate sample --arm none --arm grep --arm bm25 --arm default --arm text --gate
 
 requirements: ## Compile the pinned and hashed requirements (needs uv)
 	@uv --version >/dev/null 2>&1 || { echo "Compiling needs uv: https://docs.astral.sh/uv/"; exit 1; }

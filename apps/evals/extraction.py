@@ -18,6 +18,7 @@ from apps.candidates.access import candidates_visible
 from apps.candidates.models import OPEN, Candidate, CandidateStatus
 from apps.capture.models import EventOutcome, EventState
 from apps.capture.selectors import events_visible
+from apps.sources.models import SourceKind
 
 DOCUMENTS: Final = 2_000
 DECIDED: Final = 5_000
@@ -42,6 +43,10 @@ class Extracted:
     rejected: int = 0
     waiting: int = 0
     corrected: int = 0
+
+    @property
+    def kind_name(self) -> str:
+        return SourceKind(self.kind).label
 
     @property
     def decided(self) -> int:

@@ -95,16 +95,22 @@ def _claimed_only(suite: Suite, graph: Graph) -> Iterator[str]:
 
 def graph_heads(suite: Suite, graph: Graph) -> dict[str, Values]:
     """Whether the ledger itself says what each case says: these hold at that moment, and those do not."""
-    return {"heads as of": {_key(case): float(_is_right(case, graph)) for case in suite.cases}}
+    return {"heads as of": {_key(case): float(_is_right(suite, case, graph)) for case in suite.cases}}
 
 
-def _is_right(case: Case, graph: Graph) -> bool:
+def _is_right(suite: Suite, case: Case, graph: Graph) -> bool:
     live = set(case.expect_live)
     return (
         (not live or graph.heads(case.about, at=case.at) == live)
         and all(graph.holds(reference, case.at) for reference in live)
-        and not any(graph.holds(reference, case.at) for reference in case.must_not_serve)
+        and not any(graph.holds(reference, case.at) for reference in _replaced(suite, case))
     )
+
+
+def _replaced(suite: Suite, case: Case) -> set[str]:
+    """What must not be served. Who merely claims to replace the record must not hide it, and may be found beside it."""
+    claim_only = {claim.new for claim in suite.claims if claim.old == case.about and not claim.effective}
+    return set(case.must_not_serve) - claim_only
 
 
 def as_of(suite: Suite, asker: Asker) -> dict[str, Values]:
@@ -113,9 +119,8 @@ def as_of(suite: Suite, asker: Asker) -> dict[str, Values]:
     for case in suite.cases:
         everywhere = asker.ask(Question(case.query, as_of=case.at))[:FIRST]
         inside = asker.ask(_in_repository(suite, case.about, case.query, at=case.at))[:FIRST]
-        if case.must_not_serve:
-            served = {*everywhere, *inside} & {*case.must_not_serve}
-            values["stale@5 as of"][_key(case)] = float(bool(served))
+        if stale := _replaced(suite, case):
+            values["stale@5 as of"][_key(case)] = float(bool(stale & {*everywhere, *inside}))
         if case.expect_live:
             values["live@5 as of"][_key(case)] = float(bool({*case.expect_live} & {*everywhere}))
             values["live@5 as of, in repository"][_key(case)] = float(bool({*case.expect_live} & {*inside}))

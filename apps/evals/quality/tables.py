@@ -8,12 +8,15 @@ from typing import Final
 from apps.evals.benchmarks.results import Table
 from apps.evals.quality.results import TOTAL, ArmResult, Evaluation, SuiteResult
 
-ORDER: Final = (
-    *("hit@1", "hit@5", "recall@5", "recall@10", "precision@5", "nDCG@10", "MRR@10"),
-    *("stale@5", "stale@5 in repository", "live@5", "live@5 in repository", "claimed kept@5"),
-    *("heads as of", "stale@5 as of", "live@5 as of", "live@5 as of, in repository"),
-    *("precision of suggestions", "recall of suggestions", "forgotten"),
-)
+GROUPS: Final = {
+    "answers": ("hit@1", "hit@5", "recall@5", "recall@10", "precision@5", "nDCG@10", "MRR@10", "forgotten"),
+    "replaced records": ("stale@5", "stale@5 in repository", "live@5", "live@5 in repository", "claimed kept@5"),
+    "moments in the past, and suggestions": (
+        *("heads as of", "stale@5 as of", "live@5 as of", "live@5 as of, in repository"),
+        *("precision of suggestions", "recall of suggestions"),
+    ),
+}
+ORDER: Final = tuple(name for group in GROUPS.values() for name in group)
 _STAGES: Final = (
     *("embedding a question", "intent", "scope", "vector", "text", "identifier", "fuse"),
     *("weight", "collapse", "decay", "visibility", "rerank", TOTAL),
@@ -22,8 +25,8 @@ _STAGES: Final = (
 
 def tables_of(suite: SuiteResult) -> Iterator[tuple[str, Table]]:
     """Each with a heading: the figures, the lead over other arms, growth, and what the stages take."""
-    for names in _groups(suite):
-        yield "figures, with intervals of 95 %", _figures(suite, names)
+    for heading, names in _groups(suite):
+        yield f"{heading}, with intervals of 95 %", _figures(suite, names)
     for heading, table in (
         ("lead of the default recipe, question by question", _compared(suite)),
         ("hit@5 while the pool grows", _growth(suite)),
@@ -54,12 +57,12 @@ def aligned(table: Table) -> Iterator[str]:
         yield "  ".join((first, *others)).rstrip()
 
 
-def _groups(suite: SuiteResult) -> Iterator[Sequence[str]]:
-    """Which figures stand in one table: those of rankings, of replacements, and of the past."""
+def _groups(suite: SuiteResult) -> Iterator[tuple[str, Sequence[str]]]:
+    """Which figures stand in one table, and under which heading."""
     there = {name for arm in suite.arms.values() for name in arm.figures}
-    for group in (ORDER[:7], ORDER[7:12], ORDER[12:]):
+    for heading, group in GROUPS.items():
         if names := [name for name in group if name in there]:
-            yield names
+            yield heading, names
 
 
 def _figures(suite: SuiteResult, names: Sequence[str]) -> Table:

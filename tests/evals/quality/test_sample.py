@@ -40,6 +40,12 @@ def evaluated(place, *suites, **options):
     return Evaluation.from_dict(json.loads(found.read_text()))
 
 
+def earlier_output(place, suite):
+    path = place / "earlier.json"
+    path.write_text(json.dumps({"format": 1, "about": {}, "suites": {"before": suite.as_dict()}}))
+    return path
+
+
 def test_the_answers_are_as_good_as_the_baseline_says(place):
     baseline = gate.read_baseline(BASELINE)
     arms = list(baseline["suites"]["sample"]["arms"])
@@ -67,6 +73,9 @@ def test_a_small_suite_is_loaded_once_measured_with_every_arm_and_grown(place, c
     assert server.databases(corpora.PREFIX) == [name]
     again = evaluated(place, str(folder), arms=["default"]).suites["mine"]
     assert again.corpus == first.corpus
+
+    more = evaluated(place, str(folder), arms=["grep"], earlier=[earlier_output(place, first)])
+    assert set(more.suites) == {"mine", "before"}
 
     with (folder / "corpus.jsonl").open("a") as corpus:
         corpus.write('\n{"id": "more", "title": "Another", "text": "Something else altogether."}')

@@ -27,7 +27,7 @@ from apps.evals.quality.catalogue import NAMES, SAMPLE, SAMPLE_FOLDER, find_suit
 from apps.evals.quality.documents import write_section
 from apps.evals.quality.evaluation import evaluate
 from apps.evals.quality.missing import MissingPackage, require
-from apps.evals.quality.results import Evaluation
+from apps.evals.quality.results import Evaluation, SuiteResult
 from apps.evals.quality.suites import HALVES, Suite, SuiteError, read_suite
 from apps.evals.services import evaluation_store, version_here
 from apps.retrieval.recipes import RECIPES
@@ -54,6 +54,15 @@ class Command(BaseCommand):
             "--gate", action="store_true", help="Fail where a figure fell below the baseline, or less was measured."
         )
         parser.add_argument("--write-baseline", type=Path, metavar="FILE", help="Keep these figures as a baseline.")
+        parser.add_argument(
+            "--with",
+            action="append",
+            dest="earlier",
+            type=Path,
+            default=[],
+            metavar="FILE",
+            help="Add the suites of an earlier --output.",
+        )
         parser.add_argument("--output", type=Path, metavar="FILE", help="Write everything that was found, as JSON.")
         parser.add_argument("--store", action="store_true", help="Keep the run in the product's database.")
         parser.add_argument("--write-docs", action="store_true", help="Write the section of docs/benchmarks.md.")
@@ -77,6 +86,7 @@ class Command(BaseCommand):
         if options["inside"]:
             self._measure(suites, arms, folder, options)
             return
+        _earlier(options["earlier"])
         baselines = [gate.read_baseline(path) for path in _baselines(options)]
         evaluation = self._start(folder, options["database_url"])
         self._tell(evaluation, options)
@@ -86,7 +96,7 @@ class Command(BaseCommand):
 
     # --- in the process that measures ---
     def _measure(self, suites: Sequence[Suite], arms: Sequence[str], folder: Path, options: dict[str, Any]) -> None:
-        evaluation = Evaluation(_about())
+        evaluation = Evaluation(_about(), _earlier(options["earlier"]))
         for suite in suites:
             started = time.monotonic()
             found = evaluate(suite, arms, folder=folder, say=self._say, fresh=options["fresh"])
@@ -162,6 +172,16 @@ def _arms(arms: list[str], recipes: list[str]) -> tuple[str, ...]:
     if unknown := sorted({*arms} - {*known_arms()}):
         raise CommandError(f"There is no arm {', '.join(unknown)}. Use: {', '.join(known_arms())}.")
     return chosen(arms, recipes)
+
+
+def _earlier(paths: Sequence[Path]) -> dict[str, SuiteResult]:
+    suites: dict[str, SuiteResult] = {}
+    for path in paths:
+        try:
+            suites |= Evaluation.from_dict(json.loads(path.read_text())).suites
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            raise SuiteError(f"{path} is not what `evaluate --output` writes.") from None
+    return suites
 
 
 def _baselines(options: dict[str, Any]) -> list[Path]:
