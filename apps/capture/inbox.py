@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
 from typing import Any, Final
 from urllib.parse import unquote
@@ -14,7 +14,6 @@ from django.db import IntegrityError, transaction
 from django.utils.crypto import salted_hmac
 from django_q.tasks import async_task
 
-from apps.accounts.models import Workspace
 from apps.accounts.principal import Principal
 from apps.candidates.proposal import ScopeInput, require_within_limits
 from apps.capture.models import MAX_EXTERNAL_ID, MAX_PAYLOAD, CaptureEvent
@@ -27,7 +26,7 @@ from apps.scopes.identity import parse_remote
 from apps.scopes.scope import Scope
 from apps.scopes.selectors import find_repository
 from apps.scopes.services import check_scope
-from apps.sources.models import Source, SourceKind
+from apps.sources.models import SourceKind
 from apps.sources.services import SourceInput, check_sources
 
 DRAIN: Final = "apps.capture.tasks.drain"
@@ -82,28 +81,36 @@ def events_receive(
 
 def check_material(material: RawMaterial, *, prefix: str = "") -> list[FieldError]:
     """What is wrong with it. Its content may hold anything that text can: what no column holds is taken out."""
+    return check_given({field.name: getattr(material, field.name) for field in fields(material)}, prefix=prefix)
+
+
+def check_given(values: Mapping[str, Any], *, prefix: str = "") -> list[FieldError]:
+    """The same for those values of a piece of material whose others cannot even be read."""
     errors: list[FieldError] = []
-    if not clean_text(material.content)[0].strip():
-        errors.append(FieldError(f"{prefix}content", "There is no text in it."))
-    elif len(material.content) > MAX_PAYLOAD:
-        errors.append(
-            FieldError(
-                f"{prefix}content", f"Send at most {MAX_PAYLOAD:,} characters; there are {len(material.content):,}."
-            )
-        )
-    if material.kind not in SourceKind.values:
+    if "content" in values:
+        errors += _check_content(values["content"], field=f"{prefix}content")
+    if "kind" in values and values["kind"] not in SourceKind.values:
         errors.append(FieldError(f"{prefix}kind", f"Use one of: {', '.join(SourceKind.values)}."))
-    scope = material.scope
-    errors += check_scope(firm=scope.firm, domains=scope.domains, repos=scope.repos, field=f"{prefix}scope")
-    errors += check_sources(material.sources, field=f"{prefix}sources")
-    errors += check_text(
-        material.external_id,
+    if "scope" in values:
+        scope: ScopeInput = values["scope"]
+        errors += check_scope(firm=scope.firm, domains=scope.domains, repos=scope.repos, field=f"{prefix}scope")
+    if "sources" in values:
+        errors += check_sources(values["sources"], field=f"{prefix}sources")
+    return errors + check_text(
+        values.get("external_id", ""),
         field=f"{prefix}external_id",
         max_length=MAX_EXTERNAL_ID,
         min_length=0,
         multiline=False,
     )
-    return errors
+
+
+def _check_content(content: str, *, field: str) -> list[FieldError]:
+    if not clean_text(content)[0].strip():
+        return [FieldError(field, "There is no text in it.")]
+    if len(content) > MAX_PAYLOAD:
+        return [FieldError(field, f"Send at most {MAX_PAYLOAD:,} characters; there are {len(content):,}.")]
+    return []
 
 
 def _keep(principal: Principal, material: RawMaterial) -> CaptureEvent:
@@ -123,7 +130,6 @@ def _keep(principal: Principal, material: RawMaterial) -> CaptureEvent:
         scope=scope,
         sources=[source_as_json(source) for source in sources],
         notes=notes,
-        audience_ids=_audiences(principal.workspace, sources),
         origin_token=principal.token,
         origin_user=principal.user,
         origin_name=principal.name,
@@ -195,7 +201,7 @@ def _repository(name: str) -> str:
 def _without_secrets(source: SourceInput) -> SourceInput:
     return replace(
         source,
-        reference=masked(source.reference),
+        reference=masked(source.reference.strip()),
         title=masked(source.title),
         quote=masked(source.quote),
         # An address with a secret in it leads nowhere once that is masked, and neither does a commit.
@@ -218,16 +224,6 @@ def source_as_json(source: SourceInput) -> dict[str, Any]:
 def source_from_json(values: Mapping[str, Any]) -> SourceInput:
     occurred_at = values.get("occurred_at")
     return SourceInput(**{**values, "occurred_at": datetime.fromisoformat(occurred_at) if occurred_at else None})
-
-
-def _audiences(workspace: Workspace, sources: Sequence[SourceInput]) -> list[int]:
-    """What comes from a restricted source is restricted to the same audience."""
-    identities = {source.identity for source in sources}
-    rows = Source.objects.filter(
-        workspace=workspace, audience__isnull=False, reference__in=[reference for _, reference, _ in identities]
-    )
-    found = rows.values_list("kind", "reference", "commit", "audience_id")
-    return sorted({audience for *identity, audience in found if tuple(identity) in identities})
 
 
 def _require_within_limits(principal: Principal, scope: ScopeInput) -> None:
