@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Final
 from urllib.parse import unquote
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.utils.crypto import salted_hmac
 from django_q.tasks import async_task
 
@@ -19,7 +19,6 @@ from apps.candidates.proposal import ScopeInput, require_within_limits
 from apps.capture.models import MAX_EXTERNAL_ID, MAX_PAYLOAD, CaptureEvent
 from apps.capture.splitting import readable
 from apps.core.errors import FieldError, Refusals
-from apps.core.problems import constraint_of
 from apps.core.screening import Finding, find_code, find_personal, find_secrets, mask, masked
 from apps.core.screening.text import check_text, clean_text
 from apps.scopes.identity import parse_remote
@@ -33,6 +32,7 @@ DRAIN: Final = "apps.capture.tasks.drain"
 # A name that is made of the content, where the sender has none: the same material twice is then one event.
 OWN_NAME: Final = "sha256:"
 _ESCAPED: Final = re.compile(r"\\u00(2[0-9a-f]|3[0-9a-f]|[4-6][0-9a-f]|7[0-9a-e])", re.IGNORECASE)
+_AT_ONCE: Final = 200
 _NOBODYS: Final = 0  # no row has this id
 
 
@@ -73,7 +73,7 @@ def events_receive(
     refusals.raise_all("The material will not do.")
     kept = [_keep(principal, material) for material in materials]
     with transaction.atomic():
-        received = [_insert(row) for row in kept]
+        received = _insert(kept)
         if any(one.created for one in received):
             async_task(DRAIN)
     return received
@@ -241,18 +241,27 @@ def _require_within_limits(principal: Principal, scope: ScopeInput) -> None:
     )
 
 
-def _insert(event: CaptureEvent) -> Received:
-    """The unique index decides which of two of the same name is first; the other is answered with that one."""
-    try:
-        with transaction.atomic():
-            event.save(force_insert=True)
-    except IntegrityError as error:
-        if constraint_of(error) != "capture_event_once":
-            raise
-        rows = CaptureEvent.objects.filter(workspace=event.workspace, kind=event.kind, external_id=event.external_id)
-        earlier: CaptureEvent = rows.get()
-        return Received(earlier, created=False, note=_note_on(earlier, event))
-    return Received(event, created=True)
+def _insert(rows: Sequence[CaptureEvent]) -> list[Received]:
+    """The unique index decides which of two of the same name is first; the other is answered with that one.
+
+    In the order of their names, so that of two who send the same at once neither waits for the other for ever.
+    """
+    ordered = sorted(rows, key=_named)
+    CaptureEvent.objects.bulk_create(ordered, ignore_conflicts=True, batch_size=_AT_ONCE)
+    there = CaptureEvent.objects.in_bulk([row.pk for row in rows])
+    names = [row.external_id for row in rows if row.pk not in there]
+    same = CaptureEvent.objects.filter(workspace=rows[0].workspace, external_id__in=names) if names else ()
+    earlier = {_named(event): event for event in same}
+    return [
+        Received(there[row.pk], created=True)
+        if row.pk in there
+        else Received(earlier[_named(row)], created=False, note=_note_on(earlier[_named(row)], row))
+        for row in rows
+    ]
+
+
+def _named(event: CaptureEvent) -> tuple[str, str]:
+    return event.kind, event.external_id
 
 
 def _note_on(earlier: CaptureEvent, event: CaptureEvent) -> str:

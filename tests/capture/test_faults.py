@@ -183,7 +183,7 @@ def test_a_server_killed_while_workers_drain_loses_and_doubles_nothing(own_postg
     }
     migrate = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
     subprocess.run(migrate, cwd=ROOT, env=environment, check=True, timeout=120)
-    count = 160
+    count = 100
     command = [sys.executable, "-m", "tests.capture.working"]
     options: dict[str, Any] = {"cwd": ROOT, "env": environment, "stdout": subprocess.PIPE, "text": True}
     told = []
@@ -193,7 +193,7 @@ def test_a_server_killed_while_workers_drain_loses_and_doubles_nothing(own_postg
                 try:
                     for line in handing.stdout:
                         told.append(line.split())
-                        if told[-1] in (["accepted", "60"], ["accepted", str(count - 1)]):
+                        if told[-1] in (["accepted", "40"], ["accepted", str(count - 1)]):
                             kill_all_of(own_postgres)
                             own_postgres.start()
                     assert handing.wait(120) == 0
