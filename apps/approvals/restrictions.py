@@ -62,7 +62,11 @@ def _hold_reference(source: Source) -> None:
     """Wait for whoever is recording something of this reference, and let nobody begin to until this is committed."""
     with connection.cursor() as cursor:
         lock = reference_lock("%(workspace)s", "%(kind)s", "%(reference)s")
-        values = {"workspace": source.workspace_id, "kind": source.kind, "reference": source.reference}
+        values: dict[str, int | str] = {
+            "workspace": source.workspace_id,
+            "kind": source.kind,
+            "reference": source.reference,
+        }
         cursor.execute(f"SELECT pg_advisory_xact_lock({lock})", values)
 
 
