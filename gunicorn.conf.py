@@ -1,11 +1,12 @@
 """How the web serves: threads for requests that wait on PostgreSQL, and no preloading.
 
 The embedding model runs in threads of its own, which do not survive a fork: every worker loads it after its
-fork, in the background, so that the first search does not pay for it.
+fork, before it takes its first request, so that no request pays for it.
 """
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import socket
@@ -58,6 +59,10 @@ counts = Path(_env.str("FIRM_MEMORY_DATA_DIR", default=str(_root / ".data"))).re
 # until then; gunicorn itself bounds only what comes before the first byte and between requests.
 SILENT_CLIENT_SECONDS = 15
 
+# What is loaded holds the interpreter for tenths of a second at a time, and each request that came meanwhile would wait
+# for all of it. What takes longer than this goes on beside the requests.
+LOADING_SECONDS = 15
+
 # An exit code that gunicorn takes for final: it ends instead of trying the same again at once.
 BOOT_ERROR = 3
 
@@ -103,7 +108,20 @@ def post_worker_init(worker: Worker) -> None:
     finally:
         connections.close_all()
     # No daemon: one that is inside the model's C++ when the interpreter ends takes the process down with it.
-    threading.Thread(target=warm_up, name="warm-up").start()
+    loading = threading.Thread(target=load, name="warm-up")
+    loading.start()
+    loading.join(LOADING_SECONDS)
+
+
+def load() -> None:
+    """What requests need, once. The collector then leaves it alone: to look through all of it took every thread a
+    seventh of a second, again and again."""
+    from django.urls import get_resolver
+
+    get_resolver().url_patterns  # noqa: B018 - imports the views
+    warm_up()
+    gc.collect()
+    gc.freeze()
 
 
 def warm_up() -> None:

@@ -9,8 +9,11 @@ botty a bot's, alice_token alice's own. In workspace `other`: charlie reviews.
 from __future__ import annotations
 
 import json
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +25,8 @@ from apps.accounts.models import ApiToken, Role, TokenKind, Workspace
 from apps.accounts.principal import Principal, operator
 from apps.accounts.selectors import memberships_of, principal_for_token, principal_for_user
 from apps.accounts.services import member_add, token_create, workspace_add
+from apps.core import embedded_postgres
+from apps.core.embedded_postgres import EmbeddedPostgres
 from apps.memories.providers import registry
 from apps.memories.providers.mem0.provider import Mem0Provider
 from tests.memories.providers.doubles import HashingEmbedder
@@ -167,6 +172,19 @@ def pool(embedder: HashingEmbedder) -> Iterator[Mem0Provider]:
     with registry.override(Mem0Provider(embedder)) as provider:
         assert isinstance(provider, Mem0Provider)
         yield provider
+
+
+@pytest.fixture
+def own_postgres() -> Iterator[EmbeddedPostgres]:
+    """A PostgreSQL of one test's own, which it may kill; not migrated yet."""
+    folder = Path(tempfile.mkdtemp(prefix="firm-memory-"))
+    folder.chmod(0o711)
+    base = folder / ".data"
+    embedded_postgres.ensure_running(base, say=lambda _: None)
+    yield EmbeddedPostgres(base, say=lambda _: None)
+    EmbeddedPostgres(base).stop()
+    shutil.rmtree((base / "postgres").resolve(), ignore_errors=True)
+    shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="session")

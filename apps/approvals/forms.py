@@ -93,6 +93,8 @@ class QueueFilterForm(FilterForm):
 
 def _with_slug(data: QueryDict, types: Iterable[MemoryType]) -> QueryDict:
     """Either spelling of a type shows as selected."""
+    if len(data.getlist("type")) > 1:
+        return data  # which of them is meant is for the form to ask
     slug = {row.name.lower(): row.slug for row in types}.get(data.get("type", "").strip().lower())
     if slug is None:
         return data

@@ -45,6 +45,7 @@ from apps.candidates.access import candidate_for, candidates_visible
 from apps.candidates.models import OPEN, Candidate, CandidateStatus
 from apps.candidates.opened import opened_record
 from apps.candidates.selectors import QueueFilter, in_any_status
+from apps.capture.browsing import captured_from
 from apps.core.addresses import repeatable
 from apps.core.errors import Conflict, DomainError, Invalid, Malformed, Unavailable
 from apps.core.facets import facet_groups
@@ -354,6 +355,7 @@ def _candidate_page(
         "sheet": page_sheet,
         "candidate": row,
         "shown": page_sheet.shown,
+        "captured": captured_from(request.principal, row.pk),
         "filters": QueueFilterForm.carried(request.GET),
         "flag_names": FLAGS,
         "clash": _clash(page_sheet, refusal, sent) if refusal else None,

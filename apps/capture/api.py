@@ -15,16 +15,16 @@ from rest_framework.views import APIView
 
 from apps.accounts.authentication import principal_of
 from apps.accounts.idempotency import idempotent
-from apps.candidates.api import ScopeIn, scope_from
-from apps.capture.inbox import RawMaterial, Received, events_receive
+from apps.candidates.api import ScopeIn, values_from
+from apps.capture.inbox import RawMaterial, Received, check_given, check_material, events_receive
 from apps.capture.models import MAX_EXTERNAL_ID, MAX_PAYLOAD, EventOutcome, EventState
 from apps.capture.selectors import EventFilter, event_for, event_shown, events_found
 from apps.core.chunked import MAX_BYTES
-from apps.core.errors import FieldError, Invalid, Malformed, UnknownKeys
+from apps.core.errors import FieldError, Invalid, Malformed, Refusals, UnknownKeys
 from apps.core.pagination import PageQuery, page_of
 from apps.core.parsers import StrictJSONParser, parse_object, read_bounded
 from apps.core.serializers import Many, NoQuery, OneOf, Raw, StrictSerializer, Text, Whole
-from apps.sources.api import SourceIn, sources_from
+from apps.sources.api import SourceIn
 from apps.sources.models import SourceKind
 from apps.sources.services import MAX_SOURCES
 
@@ -147,7 +147,7 @@ class IngestView(APIView):
         principal = principal_of(request)
         lines: list[tuple[int, dict[str, Any]]] = dict(request.data).get("lines", []) if _has_lines(request) else []
         if not _has_lines(request):
-            material = _material(IngestIn.read_body(request))
+            material = _material(IngestIn.read_body(request, also=_check_readable))
             received = events_receive(principal=principal, materials=[material], prefixes=[""])[0]
             return Response(_received(received), status=202)
         materials = _read_lines(lines)
@@ -169,27 +169,32 @@ def _read_lines(lines: list[tuple[int, dict[str, Any]]]) -> list[RawMaterial]:
     """All or none of them: whoever sent them mends a line and sends them again, and what was there is known."""
     if not lines:
         raise Malformed("There is no line in it. Send one JSON object a line.", code="not_json")
-    materials, errors = [], []
+    materials: dict[int, RawMaterial] = {}
+    faults: dict[int, list[FieldError]] = {}
     for number, line in lines:
         try:
-            materials.append(_material(IngestIn.read(line)))
+            materials[number] = _material(IngestIn.read(line, also=_check_readable))
         except UnknownKeys as error:
             raise Malformed(f"Line {number}: {error.detail}", code=error.code) from None
         except Invalid as error:
-            errors += [FieldError(f"[{number}].{fault.field}", fault.message) for fault in error.errors]
-    if errors:
+            faults[number] = [FieldError(f"[{number}].{fault.field}", fault.message) for fault in error.errors]
+    if faults:
+        # Those that can be read may have faults of their own, which are said at once as well.
+        faults |= {number: check_material(one, prefix=f"[{number}].") for number, one in materials.items()}
+        errors = [error for number, _ in lines for error in faults[number]]
         raise Invalid("Some lines will not do. Nothing was kept.", errors=errors)
-    return materials
+    return list(materials.values())
+
+
+def _check_readable(good: dict[str, Any]) -> None:
+    """The values of one piece that can be read, where others cannot."""
+    refusals = Refusals()
+    refusals.add(check_given(values_from(good)))
+    refusals.raise_all("Some values will not do.")
 
 
 def _material(data: dict[str, Any]) -> RawMaterial:
-    return RawMaterial(
-        content=data["content"],
-        kind=data["kind"],
-        scope=scope_from(data["scope"]),
-        sources=sources_from(data["sources"]),
-        external_id=data.get("external_id", ""),
-    )
+    return RawMaterial(**values_from(data))
 
 
 def _received(received: Received) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from apps.candidates.models import OPEN
 from apps.capture.inbox import OWN_NAME
 from apps.capture.leasing import MAX_ATTEMPTS
 from apps.capture.models import DROPPED, CaptureEvent, CaptureEventQuerySet, EventOutcome, EventState
-from apps.capture.selectors import events_visible
+from apps.capture.selectors import events_of_candidate, events_visible
 from apps.core.clock import now
 from apps.core.errors import NotFound
 from apps.memories.facets import MOST, VALUES, Facets, Value, counts_of
@@ -249,6 +249,13 @@ def _fact(fact: Mapping[str, Any], found: Mapping[UUID, Brought]) -> FactShown:
         candidate=candidate,
         is_hidden=is_hidden,
     )
+
+
+# --- where a candidate came from ------------------------------------------------------------------------------
+def captured_from(principal: Principal, candidate_id: UUID) -> list[Told]:
+    """The first of them, as far as this reader sees."""
+    rows = events_of_candidate(principal, candidate_id).defer("payload", "work", "facts")
+    return [Told(event=event) for event in rows[:SHOWN]]
 
 
 # --- drops ----------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from apps.accounts.principal import Principal
 from apps.candidates.models import CandidateStatus
 from apps.candidates.proposal import Proposal, ScopeInput
 from apps.candidates.services import Proposed, candidate_propose
+from apps.capture.exclusions import REASONS, exclusion_of, people_in, without_people
 from apps.capture.extractors.base import Extraction, Fact, Refused
 from apps.capture.inbox import source_from_json
 from apps.capture.models import CaptureEvent, EventOutcome
@@ -22,6 +23,7 @@ from apps.core.screening import SECRETS
 from apps.memories.models import MAX_CONTENT, Tier
 from apps.memories.selectors import memories_by_reference
 from apps.sources.services import MAX_QUOTE, SourceInput
+from apps.taxonomy.models import Exclusion
 
 _OF_STATUS: Final = {
     CandidateStatus.PENDING: EventOutcome.QUEUED,
@@ -62,9 +64,28 @@ def facts_propose(principal: Principal, event: CaptureEvent, extraction: Extract
     Runs in the transaction that finishes the event, so that a crash leaves both or neither.
     """
     judged = [_refused(refused) for refused in extraction.refused]
+    if not extraction.facts:
+        return judged
+    excluding = _Excluding(event)
     for fact in extraction.facts:
-        judged.append(_propose(principal, event, fact, quoted))
+        judged.append(excluding.judge(fact) or _propose(principal, event, fact, quoted))
     return judged
+
+
+class _Excluding:
+    """What the workspace leaves out, whoever found it: a prompt asks for that, and this holds it."""
+
+    def __init__(self, event: CaptureEvent) -> None:
+        rows = Exclusion.objects.filter(workspace=event.workspace_id, is_active=True)
+        self._in_force = frozenset(rows.values_list("slug", flat=True))
+        self._people = people_in(event.payload)
+
+    def judge(self, fact: Fact) -> Judged | None:
+        slug = exclusion_of(fact.content, self._people, self._in_force)
+        if slug is None:
+            return None
+        content = without_people(fact.content, self._people)
+        return Judged(content, EventOutcome.EXCLUDED, REASONS[slug], type=fact.type, confidence=fact.confidence)
 
 
 def outcome_of(judged: Sequence[Judged], note: str = "") -> tuple[EventOutcome, str]:

@@ -5,35 +5,34 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
 from typing import Any, Final
 from urllib.parse import unquote
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.utils.crypto import salted_hmac
 from django_q.tasks import async_task
 
-from apps.accounts.models import Workspace
 from apps.accounts.principal import Principal
 from apps.candidates.proposal import ScopeInput, require_within_limits
 from apps.capture.models import MAX_EXTERNAL_ID, MAX_PAYLOAD, CaptureEvent
 from apps.capture.splitting import readable
 from apps.core.errors import FieldError, Refusals
-from apps.core.problems import constraint_of
 from apps.core.screening import Finding, find_code, find_personal, find_secrets, mask, masked
 from apps.core.screening.text import check_text, clean_text
 from apps.scopes.identity import parse_remote
 from apps.scopes.scope import Scope
 from apps.scopes.selectors import find_repository
 from apps.scopes.services import check_scope
-from apps.sources.models import Source, SourceKind
+from apps.sources.models import SourceKind
 from apps.sources.services import SourceInput, check_sources
 
 DRAIN: Final = "apps.capture.tasks.drain"
 # A name that is made of the content, where the sender has none: the same material twice is then one event.
 OWN_NAME: Final = "sha256:"
 _ESCAPED: Final = re.compile(r"\\u00(2[0-9a-f]|3[0-9a-f]|[4-6][0-9a-f]|7[0-9a-e])", re.IGNORECASE)
+_AT_ONCE: Final = 200
 _NOBODYS: Final = 0  # no row has this id
 
 
@@ -74,7 +73,7 @@ def events_receive(
     refusals.raise_all("The material will not do.")
     kept = [_keep(principal, material) for material in materials]
     with transaction.atomic():
-        received = [_insert(row) for row in kept]
+        received = _insert(kept)
         if any(one.created for one in received):
             async_task(DRAIN)
     return received
@@ -82,28 +81,36 @@ def events_receive(
 
 def check_material(material: RawMaterial, *, prefix: str = "") -> list[FieldError]:
     """What is wrong with it. Its content may hold anything that text can: what no column holds is taken out."""
+    return check_given({field.name: getattr(material, field.name) for field in fields(material)}, prefix=prefix)
+
+
+def check_given(values: Mapping[str, Any], *, prefix: str = "") -> list[FieldError]:
+    """The same for those values of a piece of material whose others cannot even be read."""
     errors: list[FieldError] = []
-    if not clean_text(material.content)[0].strip():
-        errors.append(FieldError(f"{prefix}content", "There is no text in it."))
-    elif len(material.content) > MAX_PAYLOAD:
-        errors.append(
-            FieldError(
-                f"{prefix}content", f"Send at most {MAX_PAYLOAD:,} characters; there are {len(material.content):,}."
-            )
-        )
-    if material.kind not in SourceKind.values:
+    if "content" in values:
+        errors += _check_content(values["content"], field=f"{prefix}content")
+    if "kind" in values and values["kind"] not in SourceKind.values:
         errors.append(FieldError(f"{prefix}kind", f"Use one of: {', '.join(SourceKind.values)}."))
-    scope = material.scope
-    errors += check_scope(firm=scope.firm, domains=scope.domains, repos=scope.repos, field=f"{prefix}scope")
-    errors += check_sources(material.sources, field=f"{prefix}sources")
-    errors += check_text(
-        material.external_id,
+    if "scope" in values:
+        scope: ScopeInput = values["scope"]
+        errors += check_scope(firm=scope.firm, domains=scope.domains, repos=scope.repos, field=f"{prefix}scope")
+    if "sources" in values:
+        errors += check_sources(values["sources"], field=f"{prefix}sources")
+    return errors + check_text(
+        values.get("external_id", ""),
         field=f"{prefix}external_id",
         max_length=MAX_EXTERNAL_ID,
         min_length=0,
         multiline=False,
     )
-    return errors
+
+
+def _check_content(content: str, *, field: str) -> list[FieldError]:
+    if not clean_text(content)[0].strip():
+        return [FieldError(field, "There is no text in it.")]
+    if len(content) > MAX_PAYLOAD:
+        return [FieldError(field, f"Send at most {MAX_PAYLOAD:,} characters; there are {len(content):,}.")]
+    return []
 
 
 def _keep(principal: Principal, material: RawMaterial) -> CaptureEvent:
@@ -123,7 +130,6 @@ def _keep(principal: Principal, material: RawMaterial) -> CaptureEvent:
         scope=scope,
         sources=[source_as_json(source) for source in sources],
         notes=notes,
-        audience_ids=_audiences(principal.workspace, sources),
         origin_token=principal.token,
         origin_user=principal.user,
         origin_name=principal.name,
@@ -195,7 +201,7 @@ def _repository(name: str) -> str:
 def _without_secrets(source: SourceInput) -> SourceInput:
     return replace(
         source,
-        reference=masked(source.reference),
+        reference=masked(source.reference.strip()),
         title=masked(source.title),
         quote=masked(source.quote),
         # An address with a secret in it leads nowhere once that is masked, and neither does a commit.
@@ -220,16 +226,6 @@ def source_from_json(values: Mapping[str, Any]) -> SourceInput:
     return SourceInput(**{**values, "occurred_at": datetime.fromisoformat(occurred_at) if occurred_at else None})
 
 
-def _audiences(workspace: Workspace, sources: Sequence[SourceInput]) -> list[int]:
-    """What comes from a restricted source is restricted to the same audience."""
-    identities = {source.identity for source in sources}
-    rows = Source.objects.filter(
-        workspace=workspace, audience__isnull=False, reference__in=[reference for _, reference, _ in identities]
-    )
-    found = rows.values_list("kind", "reference", "commit", "audience_id")
-    return sorted({audience for *identity, audience in found if tuple(identity) in identities})
-
-
 def _require_within_limits(principal: Principal, scope: ScopeInput) -> None:
     """A token limited to repositories hands over what is about those alone."""
     if not principal.repository_limit:
@@ -245,18 +241,27 @@ def _require_within_limits(principal: Principal, scope: ScopeInput) -> None:
     )
 
 
-def _insert(event: CaptureEvent) -> Received:
-    """The unique index decides which of two of the same name is first; the other is answered with that one."""
-    try:
-        with transaction.atomic():
-            event.save(force_insert=True)
-    except IntegrityError as error:
-        if constraint_of(error) != "capture_event_once":
-            raise
-        rows = CaptureEvent.objects.filter(workspace=event.workspace, kind=event.kind, external_id=event.external_id)
-        earlier: CaptureEvent = rows.get()
-        return Received(earlier, created=False, note=_note_on(earlier, event))
-    return Received(event, created=True)
+def _insert(rows: Sequence[CaptureEvent]) -> list[Received]:
+    """The unique index decides which of two of the same name is first; the other is answered with that one.
+
+    In the order of their names, so that of two who send the same at once neither waits for the other for ever.
+    """
+    ordered = sorted(rows, key=_named)
+    CaptureEvent.objects.bulk_create(ordered, ignore_conflicts=True, batch_size=_AT_ONCE)
+    there = CaptureEvent.objects.in_bulk([row.pk for row in rows])
+    names = [row.external_id for row in rows if row.pk not in there]
+    same = CaptureEvent.objects.filter(workspace=rows[0].workspace, external_id__in=names) if names else ()
+    earlier = {_named(event): event for event in same}
+    return [
+        Received(there[row.pk], created=True)
+        if row.pk in there
+        else Received(earlier[_named(row)], created=False, note=_note_on(earlier[_named(row)], row))
+        for row in rows
+    ]
+
+
+def _named(event: CaptureEvent) -> tuple[str, str]:
+    return event.kind, event.external_id
 
 
 def _note_on(earlier: CaptureEvent, event: CaptureEvent) -> str:

@@ -9,13 +9,14 @@ from typing import Any
 import pgtrigger
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Func, Q, Value
 from django.db.models.functions import Now
 
 from apps.accounts.models import ApiToken, Workspace, admitted
 from apps.core.triggers import no_delete, raise_violation, same_workspace
-from apps.sources.models import SourceKind
+from apps.sources.models import SourceKind, reference_lock
 
 MAX_EXTERNAL_ID = 500
 MAX_PAYLOAD = 32 * 1024 * 1024  # characters; a request's body is bounded by the same number of bytes
@@ -52,6 +53,10 @@ class EventOutcome(models.TextChoices):
 DROPPED = (EventOutcome.EXCLUDED, EventOutcome.DROPPED_CLASSIFIER, EventOutcome.DROPPED_PREFILTER)
 
 
+# Of these at least one fact may have become a candidate, or joined one.
+BROUGHT = (EventOutcome.QUEUED, EventOutcome.QUARANTINED, EventOutcome.DUPLICATE)
+
+
 class CaptureEventQuerySet(models.QuerySet["CaptureEvent"]):
     def of(self, workspace: Workspace | int) -> CaptureEventQuerySet:
         return self.filter(workspace=workspace)
@@ -73,6 +78,9 @@ class CaptureEventManager(models.Manager.from_queryset(CaptureEventQuerySet)):  
     def get_queryset(self) -> CaptureEventQuerySet:
         queryset: CaptureEventQuerySet = super().get_queryset().defer("payload")
         return queryset
+
+
+_CITED_LOCK = reference_lock("NEW.workspace_id", "cited.kind", "cited.reference")
 
 
 class CaptureEvent(models.Model):
@@ -169,6 +177,12 @@ class CaptureEvent(models.Model):
             models.Index(fields=["workspace", "outcome", "-received_at", "-id"], name="capture_outcome_newest"),
             models.Index(fields=["finished_at"], condition=~Q(payload=""), name="capture_payload_kept"),
             models.Index(fields=["used_at"], name="capture_used"),
+            # Where a candidate was captured from.
+            GinIndex(
+                Func(F("facts"), Value("$[*].candidate"), function="jsonb_path_query_array"),
+                condition=Q(outcome__in=BROUGHT),
+                name="capture_brought",
+            ),
         ]
         triggers = [
             no_delete("capture_event_no_delete"),
@@ -178,6 +192,30 @@ class CaptureEvent(models.Model):
                     *("id", "workspace", "kind", "external_id", "content_hash", "size", "scope", "sources"),
                     *("origin_token", "origin_user", "origin_name", "received_at"),
                 ],
+            ),
+            # What comes from a restricted source is restricted to the same audience, whatever happens to the source at
+            # this moment.
+            pgtrigger.Trigger(
+                name="capture_event_inherits_audience",
+                when=pgtrigger.Before,
+                operation=pgtrigger.Insert,
+                func=f"""
+                PERFORM pg_advisory_xact_lock_shared({_CITED_LOCK})
+                FROM (
+                    SELECT DISTINCT named ->> 'kind' AS kind, named ->> 'reference' AS reference
+                    FROM jsonb_array_elements(NEW.sources) AS listed(named)
+                ) cited;
+                NEW.audience_ids := ARRAY(
+                    SELECT given.id FROM unnest(NEW.audience_ids) AS given(id)
+                    UNION
+                    SELECT source.audience_id
+                    FROM jsonb_array_elements(NEW.sources) AS listed(named)
+                    JOIN sources_source source ON source.workspace_id = NEW.workspace_id
+                        AND source.kind = named ->> 'kind' AND source.reference = named ->> 'reference'
+                    WHERE source.audience_id IS NOT NULL
+                    ORDER BY 1
+                );
+                RETURN NEW;""",
             ),
             same_workspace(
                 "capture_event_same_workspace",

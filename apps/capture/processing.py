@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
@@ -17,9 +18,9 @@ from apps.capture.budget import seconds_until_affordable
 from apps.capture.extractors.base import Extraction, ExtractorError
 from apps.capture.extractors.registry import get_extractor
 from apps.capture.gate import READ_BY_A_MODEL, Judged, facts_propose, outcome_of
-from apps.capture.leasing import LeaseLost, event_fail, event_postpone, give_up_worn_out
+from apps.capture.leasing import MAX_ATTEMPTS, LeaseLost, event_fail, event_postpone, give_up_worn_out
 from apps.capture.models import DROPPED, CaptureEvent, EventOutcome, EventState
-from apps.capture.prefilter import prefilter
+from apps.capture.prefilter import Drop, prefilter
 from apps.capture.quoted import Quoted
 from apps.capture.reading import OutOfTime, event_read, usage_record
 from apps.capture.vocabulary import vocabulary_of
@@ -33,6 +34,37 @@ _LOOKED_AT: Final = 20_000
 _NO_EXTRACTOR: Final = "No extractor is configured (FIRM_MEMORY_EXTRACTOR is none), so nobody looked for facts in it."
 
 logger = logging.getLogger(__name__)
+
+
+def noise_drop(lease: UUID, events: Sequence[UUID]) -> list[UUID]:
+    """Finish those leased events that are noise, all at once; what is left has to be looked at more closely.
+
+    Most of what is handed over in bulk is noise, and costs less than asking for it one by one.
+    """
+    held = CaptureEvent.objects.filter(pk__in=events, lease=lease, state=EventState.PROCESSING)
+    short = held.filter(size__lte=_LOOKED_AT, attempts__lte=MAX_ATTEMPTS)
+    noise: dict[str, list[UUID]] = {}
+    for event_id, payload in short.values_list("pk", "payload"):
+        try:
+            drop = _noise(payload)
+        except Exception as error:
+            # It is looked at by itself next, where it is noted with the event.
+            logger.info("Capture event %s cannot be filtered: %s", event_id, without_words(error))
+            continue
+        if drop is not None:
+            noise.setdefault(drop.reason, []).append(event_id)
+    for reason, dropped in noise.items():
+        held.filter(pk__in=dropped).update(**_finished([], EventOutcome.DROPPED_PREFILTER, reason))
+    finished = {event_id for dropped in noise.values() for event_id in dropped}
+    return [event_id for event_id in events if event_id not in finished]
+
+
+def _noise(payload: str) -> Drop | None:
+    return prefilter(
+        payload[:_LOOKED_AT],
+        min_length=settings.FIRM_MEMORY_PREFILTER_LENGTH,
+        extra_signals=settings.FIRM_MEMORY_PREFILTER_SIGNALS,
+    )
 
 
 def event_process(lease: UUID, event_id: UUID, *, deadline: float) -> None:
@@ -52,12 +84,8 @@ def _process(lease: UUID, event_id: UUID, deadline: float) -> None:
     event = CaptureEvent.objects.defer(None).select_related("workspace").get(pk=event_id)
     if give_up_worn_out(lease, event_id, event.attempts):
         return
-    drop = prefilter(
-        event.payload[:_LOOKED_AT],
-        min_length=settings.FIRM_MEMORY_PREFILTER_LENGTH,
-        extra_signals=settings.FIRM_MEMORY_PREFILTER_SIGNALS,
-    )
-    if drop is not None and event.size <= _LOOKED_AT:
+    drop = _noise(event.payload) if event.size <= _LOOKED_AT else None
+    if drop is not None:
         event_finish(lease, event_id, [], outcome=EventOutcome.DROPPED_PREFILTER, reason=drop.reason)
         return
     try:
@@ -105,23 +133,26 @@ def _origin(event: CaptureEvent) -> Principal:
 
 def event_finish(lease: UUID, event_id: UUID, judged: list[Judged], *, outcome: EventOutcome, reason: str) -> None:
     """Write what became of it, in the transaction of its candidates where there is one. Raises ``LeaseLost``."""
+    held = CaptureEvent.objects.filter(pk=event_id, lease=lease, state=EventState.PROCESSING)
+    if not held.update(**_finished(judged, outcome, reason)):
+        raise LeaseLost
+
+
+def _finished(judged: list[Judged], outcome: EventOutcome, reason: str) -> dict[str, Any]:
     kept = outcome in DROPPED and not any(one.taints for one in judged)
     cleared: dict[str, Any] = {} if kept else {"payload": ""}
-    held = CaptureEvent.objects.filter(pk=event_id, lease=lease, state=EventState.PROCESSING)
-    finished = held.update(
-        state=EventState.DONE,
-        outcome=outcome,
-        reason=reason,
-        facts=[one.as_json() for one in judged],
-        work={},
-        lease=None,
-        leased_until=None,
-        last_error="",
-        finished_at=Now(),
+    return {
+        "state": EventState.DONE,
+        "outcome": outcome,
+        "reason": reason,
+        "facts": [one.as_json() for one in judged],
+        "work": {},
+        "lease": None,
+        "leased_until": None,
+        "last_error": "",
+        "finished_at": Now(),
         **cleared,
-    )
-    if not finished:
-        raise LeaseLost
+    }
 
 
 def _note_failure(lease: UUID, event_id: UUID, sentence: str, error: Exception) -> None:

@@ -8,12 +8,13 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, F, Min, Q, Sum
+from django.db.models import Count, F, Func, JSONField, Min, Q, Sum, Value
 from django.db.models.functions import Left, Now
 
 from apps.accounts.models import Workspace
 from apps.accounts.principal import Principal
 from apps.capture.models import (
+    BROUGHT,
     DROPPED,
     UNFINISHED,
     CaptureEvent,
@@ -67,6 +68,18 @@ def events_found(principal: Principal, asked: EventFilter) -> CaptureEventQueryS
     if asked.days:
         rows = rows.filter(received_at__gte=Now() - timedelta(days=asked.days))
     return rows
+
+
+def events_of_candidate(principal: Principal, candidate_id: UUID) -> CaptureEventQuerySet:
+    """Those with a fact that became this candidate or joined it, the first ones first."""
+    brought = Func(
+        F("facts"), Value("$[*].candidate"), function="jsonb_path_query_array", output_field=JSONField()
+    )  # as in the index
+    rows = events_visible(principal).filter(outcome__in=BROUGHT).alias(brought=brought)
+    # What is looked for has no type of its own in the stubs.
+    wanted: Any = [str(candidate_id)]
+    found: CaptureEventQuerySet = rows.filter(brought__contains=wanted).order_by("received_at", "id")
+    return found
 
 
 def event_shown(event: CaptureEvent) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from apps.capture.extractors.registry import get_extractor
 from apps.capture.inbox import DRAIN
 from apps.capture.leasing import heartbeat, lease_due
 from apps.capture.models import CaptureEvent, EventState
-from apps.capture.processing import event_process
+from apps.capture.processing import event_process, noise_drop
 
 # Well below the time after which a task is ended (``Q_CLUSTER``).
 SECONDS: Final = 120.0
@@ -40,7 +40,7 @@ def _take(limit: int, deadline: float, *, fresh: bool) -> int:
     lease, events = lease_due(limit, fresh=fresh)
     if events:
         with heartbeat(lease):
-            for event_id in events:
+            for event_id in noise_drop(lease, events) if len(events) > 1 else events:
                 event_process(lease, event_id, deadline=deadline)
     return len(events)
 

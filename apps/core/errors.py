@@ -62,13 +62,21 @@ class Malformed(DomainError):
 
 class UnknownKeys(Malformed):
     code = "unknown_keys"
+    takes_none = "No keys are taken here."
 
     def __init__(self, names: Iterable[str], *, allowed: Iterable[str]) -> None:
         names, known = sorted(names), ", ".join(sorted(allowed))
         super().__init__(
-            f"Unknown: {', '.join(names)}. Known here: {known}.",
-            errors=[FieldError(name, f"This name is not known here. Known: {known}.") for name in names],
+            f"Unknown: {', '.join(names)}. {f'Known here: {known}.' if known else self.takes_none}",
+            errors=[
+                FieldError(name, f"This name is not known here. {f'Known: {known}.' if known else self.takes_none}")
+                for name in names
+            ],
         )
+
+
+class UnknownParameters(UnknownKeys):
+    takes_none = "This address takes no parameters."
 
 
 class NotAuthenticated(DomainError):

@@ -158,7 +158,17 @@ class FilterForm(PageForm):
         if unknown:
             named = ", ".join(f"“{name[:40]}”" for name in unknown[:5])
             self.add_error(None, f"{self.CANNOT} by {named}. {self.CAN} by: {', '.join(self.fields)}.")
+        self._require_one_value_each()
         return self.cleaned_data
+
+    def _require_one_value_each(self) -> None:
+        """Of several values a form would take the last one and pass over the others."""
+        for name, values in self.data.lists() if isinstance(self.data, QueryDict) else ():
+            if len(values) > 1 and (name in self.fields or name in self.NOT_FILTERS):
+                self.add_error(self.field_of(name), f"{self._called(name)} takes one value; there are {len(values)}.")
+
+    def _called(self, name: str) -> str:
+        return "This" if name in self.fields else f"“{name}”"
 
     @property
     def values(self) -> dict[str, Any]:

@@ -40,7 +40,7 @@ from rest_framework import serializers
 from rest_framework.fields import empty
 from rest_framework.request import Request
 
-from apps.core.errors import FieldError, Invalid, Malformed, Refusals, UnknownKeys
+from apps.core.errors import FieldError, Invalid, Malformed, Refusals, UnknownKeys, UnknownParameters
 from apps.core.problems import field_errors
 from apps.core.screening.text import check_text
 
@@ -311,7 +311,7 @@ class StrictQuery(StrictSerializer):
         parameters = request.query_params
         unknown = set(parameters) - set(serializer.fields)
         if unknown:
-            raise UnknownKeys(unknown, allowed=serializer.fields)
+            raise UnknownParameters(unknown, allowed=serializer.fields)
         data: dict[str, Any] = {}
         errors: list[FieldError] = []
         for name in parameters:

@@ -6,9 +6,11 @@ class InsightsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from django_q.signals import post_spawn
+
         from apps.core.health import register_check, register_probe
         from apps.core.schedules import register_schedule
-        from apps.insights import readiness
+        from apps.insights import pulse, readiness
         from apps.insights.meters import embedding_is_over, search_is_over
         from apps.insights.views import metrics
         from apps.memories.providers import embedding
@@ -16,6 +18,7 @@ class InsightsConfig(AppConfig):
 
         pipeline.observers.add(search_is_over)
         embedding.observers.add(embedding_is_over)
+        post_spawn.connect(pulse.begin, dispatch_uid="insights: pulse")
         register_schedule("insights: worker heartbeat", task="apps.insights.tasks.beat", minutes=1)
         register_probe("/metrics", metrics)
         register_check("pool", readiness.pool)

@@ -54,14 +54,17 @@ def worker() -> str:
     if not state.is_up and time.monotonic() - _STARTED < SILENT_SECONDS:
         # `make up` starts both at once, and a worker is first heard of a minute or two after its start.
         raise Unavailable("The worker is starting: it is heard of within two minutes.", code="worker_starting")
-    if state.beat_age is None:
+    if state.seen_age is None:
         raise Unavailable("No worker was ever heard of. Start one with `manage.py qcluster`.")
-    if not state.is_up:
+    if not state.is_there:
         raise Unavailable(
-            f"No worker was heard of for {_ago(state.beat_age)}. Start one with `manage.py qcluster`, or look at the "
+            f"No worker was heard of for {_ago(state.seen_age)}. Start one with `manage.py qcluster`, or look at the "
             "log of the one that runs."
         )
-    return f"Heard of {_ago(state.beat_age)} ago."
+    if not state.is_up:
+        done = "never did a task" if state.beat_age is None else f"did no task for {_ago(state.beat_age)}"
+        raise Unavailable(f"A worker is there and {done}. Look at its log.")
+    return f"Heard of {_ago(state.seen_age)} ago."
 
 
 @_in_time
@@ -75,14 +78,22 @@ def tasks() -> str:
 @_in_time
 def capture() -> str:
     state = inbox_state()
+    faults = []
     if state.overdue_seconds > OLDEST_TASK_SECONDS:
-        raise Unavailable(f"Raw material is due and nobody took it up for {_ago(state.overdue_seconds)}.")
+        faults.append(f"Raw material is due and nobody took it up for {_ago(state.overdue_seconds)}.")
     if state.dead:
-        raise Unavailable(
-            f"{state.dead} pieces of raw material were given up. Look at /captured/, mend the cause, and run "
-            "`manage.py capture retry`."
+        faults.append(
+            f"{_pieces(state.dead)} of raw material {'was' if state.dead == 1 else 'were'} given up. Look at "
+            "/captured/, mend the cause, and run `manage.py capture retry`."
         )
-    return f"{state.waiting} pieces of raw material wait."
+    waiting = f"{_pieces(state.waiting)} of raw material {'waits' if state.waiting == 1 else 'wait'}."
+    if faults:
+        raise Unavailable(" ".join([*faults, waiting]))
+    return waiting
+
+
+def _pieces(count: int) -> str:
+    return "1 piece" if count == 1 else f"{count:,} pieces"
 
 
 def _ago(seconds: float) -> str:

@@ -20,7 +20,7 @@ from psycopg import sql
 
 from apps.candidates.models import OPEN, Candidate
 from apps.insights.models import Heartbeat
-from apps.insights.services import WORKER
+from apps.insights.services import PROCESS, WORKER
 from apps.memories.models import GenerationState, PoolGeneration, Verdict
 from apps.memories.pool import pool_table
 from apps.memories.providers.registry import get_embedder
@@ -29,6 +29,8 @@ from apps.memories.providers.registry import get_embedder
 SILENT_SECONDS: Final = 150
 # Where all of a worker's processes are at long tasks, the heartbeat waits behind them, at most this long.
 BUSY_SECONDS: Final[int] = Conf.TIMEOUT + 120
+# A process that works gives a sign of life every quarter of a minute, at whatever task it is.
+GONE_SECONDS: Final = 45
 SIZES_REMEMBERED_SECONDS: Final = 60.0
 
 
@@ -77,23 +79,31 @@ def tasks_state() -> Tasks:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """``beat_age`` is how long ago the heartbeat, a task like any other, was last done; ``None`` when never."""
+    """``beat_age`` is how long ago the heartbeat, a task like any other, was last done; ``None`` when never.
+
+    ``seen_age`` is how long ago a process of it last gave a sign of life, busy or not.
+    """
 
     beat_age: float | None
+    seen_age: float | None
     is_busy: bool  # it took a task not long ago and may still be at it
 
     @property
+    def is_there(self) -> bool:
+        return self.seen_age is not None and self.seen_age <= GONE_SECONDS
+
+    @property
     def is_up(self) -> bool:
-        if self.beat_age is None:
+        if self.beat_age is None or not self.is_there:
             return False
         return self.beat_age <= (BUSY_SECONDS if self.is_busy else SILENT_SECONDS)
 
 
 def worker_state() -> Worker:
-    beats = Heartbeat.objects.filter(name=WORKER).annotate(age=Now() - F("at"))
-    age: timedelta | None = beats.values_list("age", flat=True).first()
+    beats = Heartbeat.objects.filter(name__in=(WORKER, PROCESS)).annotate(age=Now() - F("at"))
+    ages = {name: age.total_seconds() for name, age in beats.values_list("name", "age")}
     taken = OrmQ.objects.filter(key=Conf.CLUSTER_NAME, lock__gt=Now())
-    return Worker(beat_age=None if age is None else age.total_seconds(), is_busy=taken.exists())
+    return Worker(beat_age=ages.get(WORKER), seen_age=ages.get(PROCESS), is_busy=taken.exists())
 
 
 @dataclass(frozen=True, slots=True)

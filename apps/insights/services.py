@@ -4,7 +4,8 @@ from django.db.models.functions import Now
 
 from apps.insights.models import Heartbeat
 
-WORKER = "worker"
+# Tasks are scheduled, taken and done; and a process that does them is there.
+WORKER, PROCESS = "worker", "worker process"
 
 
 def heartbeat_record(name: str) -> None:

@@ -12,3 +12,9 @@ def register() -> None:
         message="A source keeps its audience: taking one off would show what was hidden.",
         code="immutable",
     )
+    register_constraint(
+        "source_one_audience",
+        message="The same source is open to others at another commit; restrict all of it.",
+        code="source_restricted",
+        status=409,
+    )

@@ -22,8 +22,26 @@ class SourceKind(models.TextChoices):
     AGENT = "agent", "Agent"
 
 
+# One lock for some references of a workspace, so that a request of a thousand of them takes few.
+_LOCKS = 64
+_LOCK_CLASS = 827_343
+
+
+def reference_lock(workspace: str, kind: str, reference: str) -> str:
+    """SQL for the two numbers of the advisory lock on everything of one kind and reference.
+
+    Whoever records such a source, or raw material that names it, holds it shared until the commit; whoever restricts
+    it holds it alone. So either the restriction sees what was recorded, or what is recorded sees the restriction.
+    """
+    bucket = f"hashtext({kind} || ' ' || {reference}) & {_LOCKS - 1}"
+    return f"{_LOCK_CLASS}, mod({workspace}, 1000000)::int * {_LOCKS} + ({bucket})"
+
+
 class Source(models.Model):
-    """Where a statement came from. What it says of itself never changes; only its audience may."""
+    """Where a statement came from. What it says of itself never changes; only its audience may.
+
+    A merge request is the same one at each of its commits: all rows of one kind and reference have one audience.
+    """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="sources")
     kind = models.CharField(max_length=20, choices=SourceKind)
@@ -51,6 +69,39 @@ class Source(models.Model):
             no_delete("source_no_delete"),
             read_only_except("source_read_only", "audience"),
             same_workspace("source_same_workspace", ("audience_id", "accounts_audience")),
+            pgtrigger.Trigger(
+                name="source_inherits_audience",
+                when=pgtrigger.Before,
+                operation=pgtrigger.Insert,
+                func=f"""
+                PERFORM pg_advisory_xact_lock_shared(
+                    {reference_lock("NEW.workspace_id", "NEW.kind", "NEW.reference")}
+                );
+                IF NEW.audience_id IS NULL THEN
+                    SELECT same.audience_id INTO NEW.audience_id FROM sources_source same
+                    WHERE same.workspace_id = NEW.workspace_id AND same.kind = NEW.kind
+                        AND same.reference = NEW.reference AND same.audience_id IS NOT NULL
+                    ORDER BY same.id LIMIT 1;
+                END IF;
+                RETURN NEW;""",
+            ),
+            # Looked at when the transaction commits, since the rows are restricted one after the other.
+            pgtrigger.Trigger(
+                name="source_one_audience",
+                when=pgtrigger.After,
+                operation=pgtrigger.Insert | pgtrigger.UpdateOf("audience_id"),
+                timing=pgtrigger.Deferred,
+                condition=pgtrigger.Q(new__audience__isnull=False),
+                func=f"""
+                IF EXISTS (
+                    SELECT FROM sources_source same
+                    WHERE same.workspace_id = NEW.workspace_id AND same.kind = NEW.kind
+                        AND same.reference = NEW.reference AND same.audience_id IS NULL
+                ) THEN
+                    {raise_violation("it is open to others at another commit", constraint="source_one_audience")}
+                END IF;
+                RETURN NULL;""",
+            ),
             pgtrigger.Trigger(
                 name="source_stays_restricted",
                 when=pgtrigger.Before,

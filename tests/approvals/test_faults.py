@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from pathlib import Path
@@ -18,8 +16,6 @@ from django.db import DatabaseError, connection, transaction
 
 from apps.accounts.models import AuditEvent
 from apps.candidates.models import Candidate
-from apps.core import embedded_postgres
-from apps.core.embedded_postgres import EmbeddedPostgres
 from apps.core.errors import Unavailable
 from apps.memories.models import Memory, MemoryCounter, Supersession, Verdict
 from apps.memories.providers import registry
@@ -408,22 +404,10 @@ def test_a_process_killed_at_any_moment_leaves_all_or_nothing(proposer, reviewer
 
 
 # --- the server ---------------------------------------------------------------------------------------------
-@pytest.fixture
-def server():
-    """A PostgreSQL of this test's own, migrated."""
-    folder = Path(tempfile.mkdtemp(prefix="firm-memory-"))
-    folder.chmod(0o711)
-    base = folder / ".data"
-    embedded_postgres.ensure_running(base, say=lambda _: None)
-    yield EmbeddedPostgres(base, say=lambda _: None)
-    EmbeddedPostgres(base).stop()
-    shutil.rmtree((base / "postgres").resolve(), ignore_errors=True)
-    shutil.rmtree(folder)
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_a_server_killed_in_the_middle_of_many_approvals_loses_and_doubles_none(server):
+def test_a_server_killed_in_the_middle_of_many_approvals_loses_and_doubles_none(own_postgres):
+    server = own_postgres
     info = server.attach()
     url = f"postgresql://{info.user}:{quote(info.password, safe='')}@{info.host}:{info.port}/{info.dbname}"
     environment = os.environ | {

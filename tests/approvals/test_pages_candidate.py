@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from copy import copy
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.template.loader import render_to_string
 from django.test import Client
 
@@ -19,6 +22,10 @@ from apps.approvals.restrictions import source_restrict
 from apps.candidates.models import Candidate, CandidateStatus, Opened
 from apps.candidates.proposal import ScopeInput
 from apps.candidates.revisions import Revision, candidate_revise, candidate_withdraw
+from apps.capture.extractors.registry import override
+from apps.capture.models import CaptureEvent, EventOutcome
+from apps.capture.selectors import events_of_candidate
+from apps.capture.tasks import drain
 from apps.core.clock import now
 from apps.memories.models import Action, Memory, MemoryStatus, Verdict
 from apps.memories.providers.base import ProviderError
@@ -26,6 +33,8 @@ from apps.memories.providers.mem0.provider import Mem0Provider
 from apps.sources.models import Source
 from apps.taxonomy.models import MemoryType
 from tests import ledger
+from tests.capture.doubles import Canned, a_fact, an_event
+from tests.capture.finished import done, fact_of
 from tests.conftest import Issued, add_person, issue
 from tests.pages import form, text, words
 
@@ -262,6 +271,59 @@ def test_what_came_from_a_restricted_source_is_for_its_audience(
     assert page.get(at(candidate)).status_code == 404
     audience.members.add(alice)
     assert "board/1" in text(page.get(at(candidate)))
+
+
+# --- where it was captured from ------------------------------------------------------------------------------
+def captured_links(answer: Any) -> list[str]:
+    return re.findall(r'href="(/captured/[0-9a-f-]{36}/)"', text(answer))
+
+
+def test_what_was_captured_links_to_its_event_and_the_event_to_it(
+    page: Client, bot: Principal, robo: Issued, browser: Any, workspace: Workspace
+) -> None:
+    """From each event that brought it or repeated it, through the worker as it works."""
+    events = [an_event(bot), an_event(ledger.of_token(robo.token)), an_event(bot, "lgtm")]
+    with override(Canned([a_fact()])):
+        drain()
+    candidate = Candidate.objects.get()
+    assert captured_links(page.get(at(candidate))) == [f"/captured/{event.pk}/" for event in events[:2]]
+    for event in events[:2]:
+        assert at(candidate) in text(page.get(f"/captured/{event.pk}/"))
+    elsewhere = ledger.propose(bot)
+    assert captured_links(page.get(at(elsewhere))) == []
+
+
+def test_a_drop_that_was_overruled_is_where_its_candidate_came_from(page: Client, bot: Principal) -> None:
+    event = done(bot)
+    page.post(f"/captured/{event.pk}/overrule/")
+    assert captured_links(page.get(at(Candidate.objects.get()))) == [f"/captured/{event.pk}/"]
+
+
+def test_of_an_event_that_this_reviewer_may_not_see_there_is_no_link(
+    page: Client, bot: Principal, workspace: Workspace, alice: User
+) -> None:
+    candidate = ledger.propose(bot)
+    audience = Audience.objects.create(workspace=workspace, name="board")
+    facts = (fact_of(candidate),)
+    hidden = done(bot, EventOutcome.QUEUED, facts=facts, columns={"audience_ids": [audience.pk]})
+    assert captured_links(page.get(at(candidate))) == []
+    audience.members.add(alice)
+    assert captured_links(page.get(at(candidate))) == [f"/captured/{hidden.pk}/"]
+
+
+def test_the_event_of_a_candidate_is_found_by_the_index(alice: User, bot: Principal) -> None:
+    candidate = ledger.propose(bot)
+    event = done(bot, EventOutcome.QUEUED, facts=(fact_of(candidate),))
+    others = []
+    for number in range(600):
+        other = CaptureEvent.objects.defer(None).get(pk=event.pk) if not others else copy(others[0])
+        other.pk, other.external_id = uuid4(), f"other {number}"
+        other.facts = [fact_of(candidate) | {"candidate": str(uuid4())}]
+        others.append(other)
+    CaptureEvent.objects.bulk_create(others)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE capture_captureevent")
+    assert "capture_brought" in events_of_candidate(ledger.of_person(alice), candidate.pk).explain()
 
 
 # --- who else looks -----------------------------------------------------------------------------------------

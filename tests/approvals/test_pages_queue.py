@@ -245,6 +245,21 @@ def test_what_will_not_do_is_said_and_nothing_is_listed(
     assert HOSTILE not in text(answer)
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("/review/?type=ownership&type=bug_fixes", "/review/?status=pending&status=rejected", "/review/?q=a&q=a"),
+        *("/memories/?repo=a&repo=b", "/memories/?q=a&q=b", "/captured/?kind=chat&kind=issue"),
+        *("/audit/?verb=approve&verb=reject", "/audit/?actor=a&actor=b", "/review/bulk/all/?repo=a&repo=b"),
+    ],
+)
+def test_a_filter_with_two_values_is_refused_on_every_page(page: Client, address: str) -> None:
+    """Of two values a page took the last one and said nothing of the other."""
+    answer = page.get(address)
+    assert answer.status_code == 422
+    assert "takes one value; there are 2." in text(answer)
+
+
 def test_an_unknown_name_is_said_to_be_unknown(page: Client, mixed: None) -> None:
     assert "There is no repository “acme/nowhere” here." in text(page.get(QUEUE, {"repo": "acme/nowhere"}))
     assert "There is no domain “nowhere” here." in text(page.get(QUEUE, {"domain": "nowhere"}))

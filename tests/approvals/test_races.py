@@ -22,6 +22,7 @@ from apps.core.problems import as_domain_error
 from apps.memories.models import Action, Memory, Supersession, Verdict
 from apps.sources.models import Source
 from tests.at_once import at_once, in_background, kinds
+from tests.capture.doubles import an_event
 from tests.conftest import issue
 from tests.ledger import (
     a_body,
@@ -403,27 +404,133 @@ def board(workspace):
     return Audience.objects.create(workspace=workspace, name="board")
 
 
-def test_a_source_restricted_while_it_is_used_lets_nothing_slip_through(proposer, carol, board):
-    """The proposal has read the source before the restriction and commits after it."""
+def waits_for_a_lock() -> bool:
+    """Whether somebody waits for the lock on a reference."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = 827343 AND NOT granted")
+        return bool(cursor.fetchone()[0])
+
+
+def until(condition, seconds=30):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def recorders(proposer, commit):
+    """What names the source, by how; each answers a row that has audiences."""
+    named = a_source("#board/1", kind="chat", commit=commit)
+    return {
+        "proposal": lambda: propose(proposer, sources=(named,)),
+        "material": lambda: an_event(proposer, sources=(named,)),
+    }
+
+
+# The same reference without a commit, with the one that is restricted, and with another one.
+COMMITS = (None, "9f2c1e7", "0d3b7aa")
+
+
+@pytest.mark.parametrize("commit", COMMITS)
+@pytest.mark.parametrize("what", ["proposal", "material"])
+def test_a_source_restricted_while_it_is_recorded_restricts_what_was_recorded(proposer, carol, board, what, commit):
+    """It was recorded before the restriction and is committed while that waits."""
+    source = Source.objects.create(workspace=board.workspace, kind="chat", reference="#board/1", commit="9f2c1e7")
+    recorded, go_on = threading.Event(), threading.Event()
+
+    def slowly():
+        with transaction.atomic():
+            row = recorders(proposer, commit)[what]()
+            recorded.set()
+            assert go_on.wait(30)
+        return row
+
+    recording = in_background(slowly)
+    assert recorded.wait(30)
+    restricting = in_background(
+        lambda: source_restrict(principal=of_person(carol), source_id=source.pk, audience_id=board.pk)
+    )
+    until(waits_for_a_lock)
+    go_on.set()
+    row, restricted = recording(), restricting()
+
+    assert not isinstance(restricted, BaseException), restricted
+    assert fresh(row).audience_ids == [board.pk]
+    assert set(Source.objects.values_list("audience", flat=True)) == {board.pk}
+
+
+@pytest.mark.parametrize("commit", COMMITS)
+@pytest.mark.parametrize("what", ["proposal", "material"])
+def test_what_is_recorded_while_its_source_is_restricted_is_restricted(
+    proposer, carol, board, monkeypatch, what, commit
+):
+    """It begins before the restriction is committed, and waits for it."""
+    source = Source.objects.create(workspace=board.workspace, kind="chat", reference="#board/1", commit="9f2c1e7")
+    restricted, go_on = threading.Event(), threading.Event()
+
+    def slowly():
+        with transaction.atomic():
+            source_restrict(principal=of_person(carol), source_id=source.pk, audience_id=board.pk)
+            restricted.set()
+            assert go_on.wait(30)
+
+    restricting = in_background(slowly)
+    assert restricted.wait(30)
+    recording = in_background(recorders(proposer, commit)[what])
+    until(waits_for_a_lock)
+    go_on.set()
+    row, refusal = recording(), restricting()
+
+    assert refusal is None
+    assert fresh(row).audience_ids == [board.pk]
+    assert set(Source.objects.values_list("audience", flat=True)) == {board.pk}
+
+
+def test_many_who_record_and_restrict_at_once_come_through_with_one_audience(proposer, botty, carol, board):
+    sources = [
+        Source.objects.create(workspace=board.workspace, kind="chat", reference=f"#board/{number}")
+        for number in range(4)
+    ]
+
+    def record(who, number):
+        return propose(who, sources=(a_source(f"#board/{number}", kind="chat", commit=f"c{number}"),))
+
+    def receive(who, number):
+        return an_event(who, sources=tuple(a_source(f"#board/{each}", kind="chat") for each in (number, 3 - number)))
+
+    results = at_once(
+        *(partial(record, proposer, number) for number in range(4)),
+        *(partial(receive, of_token(botty.token), number) for number in range(4)),
+        *(
+            partial(source_restrict, principal=of_person(carol), source_id=source.pk, audience_id=board.pk)
+            for source in sources
+        ),
+    )
+
+    assert not [result for result in results if isinstance(result, BaseException)]
+    assert all(fresh(row).audience_ids == [board.pk] for row in results[:8])
+    assert set(Source.objects.values_list("audience", flat=True)) == {board.pk}
+
+
+def test_evidence_from_a_source_that_was_read_before_it_was_restricted_is_refused(proposer, carol, board):
+    """Whoever takes no lock on the reference cannot slip through either."""
     source = Source.objects.create(workspace=board.workspace, kind="chat", reference="#board/1")
-    proposed, go_on = threading.Event(), threading.Event()
+    candidate = propose(proposer)
+    added, go_on = threading.Event(), threading.Event()
 
     def slowly() -> None:
         with transaction.atomic():
-            propose(proposer, sources=(a_source("#board/1", kind="chat"),))
-            proposed.set()
+            CandidateEvidence.objects.create(candidate=candidate, source=source, workspace=board.workspace)
+            added.set()
             assert go_on.wait(30)
 
-    proposing = in_background(slowly)
-    assert proposed.wait(30)
+    adding = in_background(slowly)
+    assert added.wait(30)
     source_restrict(principal=of_person(carol), source_id=source.pk, audience_id=board.pk)
     go_on.set()
 
-    refusal = proposing()
-    assert as_domain_error(refusal).code == "source_restricted"
+    assert as_domain_error(adding()).code == "source_restricted"
     assert not CandidateEvidence.objects.filter(source=source).exists()
-    retried = propose(proposer, sources=(a_source("#board/1", kind="chat"),))
-    assert retried.audience_ids == [board.pk]
 
 
 def test_nor_while_what_it_supports_is_approved(proposer, reviewer, carol, board, pool):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+from django.db import IntegrityError, connection, transaction
 
 from apps.accounts.models import Audience, AuditEvent
 from apps.approvals.restrictions import source_restrict
 from apps.candidates.models import Candidate
 from apps.core.errors import Conflict, Forbidden, NotFound, Unavailable
+from apps.core.problems import as_domain_error
 from apps.memories.providers.base import ProviderError
 from apps.sources.models import Source
 from apps.sources.services import SourceInput
@@ -135,15 +139,91 @@ def test_raw_material_from_it_is_restricted_whoever_handed_it_over(
     elsewhere = [
         finished.done(proposer, sources=(other,)),
         finished.done(proposer, sources=(SourceInput(kind="issue", reference="#board/1"),)),
-        finished.done(proposer, sources=(SourceInput(kind="chat", reference="#board/1", commit="9f2c1e7"),)),
     ]
     restrict(curator, source, board)
     restrict(curator, source, board)
     assert [fresh(event).audience_ids for event in (first, second)] == [[board.pk], [board.pk]]
-    assert [fresh(event).audience_ids for event in elsewhere] == [[], [], []]
+    assert [fresh(event).audience_ids for event in elsewhere] == [[], []]
     assert said not in browser(alice).get("/captured/drops/").content.decode()
     assert browser(alice).get(f"/captured/{first.pk}/").status_code == 404
     assert said in browser(dave).get("/captured/drops/").content.decode()
+
+
+COMMITS = (None, "9f2c1e7", "0d3b7aa")
+
+
+@pytest.mark.parametrize("restricted", COMMITS)
+def test_a_reference_has_one_audience_at_every_commit(api, curator, board, proposer, alice, dave, pool, restricted):
+    """What is known of one commit of a merge request is known of the merge request."""
+    at = [a_source("acme/board!1", commit=commit) for commit in COMMITS]
+    memories = [
+        remember(proposer, of_person(alice), f"Initech is bought in month {n}.", sources=(at[n],)) for n in (0, 1)
+    ]
+    waiting = propose(proposer, sources=(at[2],))
+    event = finished.done(
+        proposer, sources=(SourceInput(kind="merge_request", reference=" acme/board!1 ", commit="1"),)
+    )
+
+    restrict(curator, Source.objects.get(commit=restricted, reference="acme/board!1"), board)
+
+    assert {source.audience for source in Source.objects.filter(reference="acme/board!1")} == {board}
+    assert [fresh(row).audience_ids for row in (*memories, waiting, event)] == [[board.pk]] * 4
+    assert [pool.get(memory.pk).audience_ids for memory in memories] == [(board.pk,)] * 2
+    assert AuditEvent.objects.filter(verb="restrict").count() == 3
+    for memory in memories:
+        assert api(alice).get(f"/api/v1/memories/{memory.pk}/").status_code == 404
+        assert api(dave).get(f"/api/v1/memories/{memory.pk}/").status_code == 200
+
+
+@pytest.mark.parametrize("restricted", [None, "9f2c1e7"])
+@pytest.mark.parametrize("door", ["candidates", "revise", "corrections", "ingest", "lines"])
+def test_what_is_recorded_later_at_another_commit_inherits_it(
+    api, curator, board, memory, robo, alice, dave, workspace, restricted, door
+):
+    Source.objects.create(workspace=workspace, kind="chat", reference="#board/2", commit=restricted)
+    restrict(curator, Source.objects.get(reference="#board/2"), board)
+    named = [{"kind": "chat", "reference": "#board/2", "commit": "0d3b7aa"}]
+    client = api(robo)
+    material = {"content": "We decided it.", "kind": "chat", "scope": {"firm": True}, "sources": named}
+    if door == "lines":
+        answer = client.post("/api/v1/ingest/", json.dumps(material), content_type="application/x-ndjson")
+        made = f"/api/v1/ingest/{answer.json()['events'][0]}/"
+    elif door == "ingest":
+        made = f"/api/v1/ingest/{client.post('/api/v1/ingest/', material).json()['event']}/"
+    elif door == "corrections":
+        body = {"kind": "stale", "reason": "It is sold.", "sources": named}
+        made = f"/api/v1/candidates/{client.post(f'/api/v1/memories/{memory.pk}/corrections/', body).json()['id']}/"
+    else:
+        proposed = client.post("/api/v1/candidates/", a_body(**({"sources": named} if door == "candidates" else {})))
+        made = f"/api/v1/candidates/{proposed.json()['id']}/"
+        if door == "revise":
+            assert client.post(f"{made}revise/", {"version": 1, "sources": named}).status_code == 200
+
+    assert api(alice).get(made).status_code == 404
+    assert api(dave).get(made).status_code == 200
+    assert set(Source.objects.filter(reference="#board/2").values_list("audience", flat=True)) == {board.pk}
+
+
+def test_postgresql_itself_refuses_a_reference_that_is_open_at_one_commit(workspace, board):
+    rows = [
+        Source.objects.create(workspace=workspace, kind="chat", reference="#board/2", commit=commit)
+        for commit in COMMITS
+    ]
+    with pytest.raises(IntegrityError) as refusal, transaction.atomic():
+        Source.objects.filter(pk=rows[1].pk).update(audience=board)
+        connection.check_constraints()
+    assert as_domain_error(refusal.value).code == "source_restricted"
+
+
+def test_a_reference_with_two_audiences_stays_with_both(workspace, curator, board):
+    """As an earlier version may have left it."""
+    legal = Audience.objects.create(workspace=workspace, name="legal")
+    for commit, audience in zip(COMMITS, (legal, legal, board), strict=True):
+        Source.objects.create(workspace=workspace, kind="chat", reference="#board/2", commit=commit, audience=audience)
+    with pytest.raises(Conflict):
+        restrict(curator, Source.objects.filter(audience=legal).first(), board)
+    later = Source.objects.create(workspace=workspace, kind="chat", reference="#board/2", commit="5")
+    assert fresh(later).audience == legal
 
 
 def test_a_second_restriction_adds_to_the_first(workspace, curator, board, proposer, dave):

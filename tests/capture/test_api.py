@@ -120,6 +120,62 @@ def test_what_will_not_do_is_named(api, botty, change, status, field):
     assert not CaptureEvent.objects.exists()
 
 
+FAULTS: dict[str, tuple[dict[str, Any], str]] = {
+    "kind": ({"kind": "gossip"}, "kind"),
+    "no kind": ({"kind": None}, "kind"),
+    "blank": ({"content": " \n "}, "content"),
+    "content": ({"content": 7}, "content"),
+    "scope": ({"scope": {}}, "scope"),
+    "firm": ({"scope": {"firm": "yes"}}, "scope.firm"),
+    "repository": ({"scope": {"repos": [" "]}}, "scope.repos[0]"),
+    "sources": ({"sources": []}, "sources"),
+    "url": ({"sources": [{"kind": "chat", "reference": "C1", "url": "javascript:alert(1)"}]}, "sources[0].url"),
+    "source's kind": ({"sources": [{"kind": "gossip", "reference": "C1"}]}, "sources[0].kind"),
+    "name": ({"external_id": "x" * 501}, "external_id"),
+}
+PAIRS = [
+    (one, other)
+    for one, (change, _) in FAULTS.items()
+    for other, (another, _) in FAULTS.items()
+    if one < other and not change.keys() & another.keys()
+]
+
+
+def named(answer: Any) -> list[str]:
+    assert answer.status_code == 422, answer.json()
+    return sorted(error["field"] for error in answer.json()["errors"])
+
+
+@pytest.mark.parametrize(("one", "other"), PAIRS)
+def test_any_two_faults_of_one_piece_are_said_together(api, botty, one, other):
+    (change, field), (another, further) = FAULTS[one], FAULTS[other]
+    body = a_body() | change | another
+    client = api(botty)
+    assert named(client.post(INGEST, body)) == sorted([field, further])
+    sent = lines(a_body(), body, a_body(scope={}))
+    answer = client.post(INGEST, sent, content_type="application/x-ndjson")
+    assert named(answer) == sorted([f"[2].{field}", f"[2].{further}", "[3].scope"])
+    assert not CaptureEvent.objects.exists()
+
+
+def test_all_faults_of_all_lines_are_said_in_their_order(api, botty):
+    everything = [a_body(content=" ", scope={}), a_body(), a_body(kind="gossip", scope={}, external_id="x" * 501)]
+    answer = api(botty).post(INGEST, lines(*everything), content_type="application/x-ndjson")
+    fields = [error["field"] for error in answer.json()["errors"]]
+    assert [field.partition(".")[0] for field in fields] == ["[1]"] * 2 + ["[3]"] * 3
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("post", INGEST), ("get", f"{INGEST}{uuid4()}/"), ("get", "/api/v1/me/"), ("post", "/api/v1/candidates/")],
+)
+def test_an_address_without_parameters_says_that_it_takes_none(api, botty, method, path):
+    answer = getattr(api(botty), method)(f"{path}?approved=1&b=2", **({"data": {}} if method == "post" else {}))
+    assert answer.status_code == 400
+    assert answer.json()["detail"] == "Unknown: approved, b. This address takes no parameters."
+    assert answer.json()["errors"][0]["message"] == "This name is not known here. This address takes no parameters."
+
+
 def test_nul_and_lone_surrogates_are_cleaned_with_a_note(api, botty):
     body = json.dumps(a_body()).replace("We decided", "\\u0000We \\ud83d decided")
     answer = api(botty).post(INGEST, body)

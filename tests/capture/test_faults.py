@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import json
 import os
 import signal
 import subprocess
 import sys
 import threading
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import pytest
 from django.db import connection
@@ -20,7 +26,9 @@ from apps.capture.extractors.base import ExtractorError
 from apps.capture.extractors.registry import override
 from apps.capture.models import CaptureEvent, EventOutcome, EventState
 from apps.capture.tasks import drain, sweep
+from apps.core.embedded_postgres import EmbeddedPostgres
 from apps.core.errors import TooMany
+from tests.at_once import at_once
 from tests.capture.doubles import Canned, a_fact, an_event
 from tests.capture.dying import MOMENTS
 
@@ -105,6 +113,113 @@ def test_many_at_once_by_several_workers_all_come_to_an_end_once(bot):
     assert not CaptureEvent.objects.exclude(state=EventState.DONE).exists()
     assert len(extractor.asked) == 100
     assert Candidate.objects.get().evidence.count() == 100
+
+
+# --- many at once -------------------------------------------------------------------------------------------
+BATCHES, LINES, SINGLE = 5, 900, 500
+NOISE = ("LGTM!", "thanks, merging", "+1", "done", "ok", "fixed, thanks!")
+
+
+def noise(name: str, number: int) -> dict[str, Any]:
+    return {
+        "content": NOISE[number % len(NOISE)],
+        "kind": "chat",
+        "scope": {"firm": True},
+        "sources": [{"kind": "chat", "reference": f"{name}/{number}"}],
+        "external_id": f"{name}/{number}",
+    }
+
+
+def test_five_thousand_handed_over_at_once_are_accepted_and_each_comes_to_one_end(api, botty, settings):
+    """As JSON lines and one by one, from several clients; a batch that was sent twice is there once."""
+    settings.FIRM_MEMORY_THROTTLE = False
+
+    def batch(number: int) -> list[str]:
+        body = "\n".join(json.dumps(noise(f"batch {number}", at)) for at in range(LINES))
+        answer = api(botty).post("/api/v1/ingest/", body, content_type="application/x-ndjson")
+        assert answer.status_code == 202, answer.content
+        return answer.json()["events"]
+
+    def one_by_one(number: int) -> list[str]:
+        client = api(botty)
+        answers = [client.post("/api/v1/ingest/", noise("one", at)) for at in range(number, SINGLE, 2)]
+        assert {answer.status_code for answer in answers} == {202}
+        return [answer.json()["event"] for answer in answers]
+
+    works = [partial(batch, number) for number in (*range(BATCHES), 0)] + [partial(one_by_one, n) for n in (0, 1)]
+    accepted = at_once(*works)
+    assert not [each for each in accepted if isinstance(each, BaseException)]
+    events = set(itertools.chain.from_iterable(accepted))
+    assert len(events) == CaptureEvent.objects.count() == BATCHES * LINES + SINGLE == 5_000
+    assert accepted[0] == accepted[BATCHES]
+
+    assert not [each for each in at_once(drain, drain) if isinstance(each, BaseException)]
+    rows = CaptureEvent.objects.order_by().values_list("state", "outcome", "attempts").annotate(count=Count("pk"))
+    assert list(rows) == [(EventState.DONE, EventOutcome.DROPPED_PREFILTER, 1, 5_000)]
+    assert set(map(str, CaptureEvent.objects.exclude(reason="").values_list("pk", flat=True))) == events
+
+
+# --- the server ---------------------------------------------------------------------------------------------
+def kill_all_of(server: EmbeddedPostgres) -> None:
+    """The server and every process that it has started, at once."""
+    postmaster = server.postmaster_pid()
+    assert postmaster is not None
+    children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
+    for process in (postmaster, *map(int, children)):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+
+
+@pytest.mark.timeout(300)
+def test_a_server_killed_while_workers_drain_loses_and_doubles_nothing(own_postgres):
+    """Twice, once while material is still being handed over. What was acknowledged has exactly one outcome after it."""
+    info = own_postgres.attach()
+    url = f"postgresql://{info.user}:{quote(info.password, safe='')}@{info.host}:{info.port}/{info.dbname}"
+    environment = os.environ | {
+        "DATABASE_URL": url,
+        "FIRM_MEMORY_ENV_FILE": "",
+        "FIRM_MEMORY_THROTTLE": "off",
+        "DJANGO_SETTINGS_MODULE": "firmmemory.settings.test",
+    }
+    migrate = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
+    subprocess.run(migrate, cwd=ROOT, env=environment, check=True, timeout=120)
+    count = 100
+    command = [sys.executable, "-m", "tests.capture.working"]
+    options: dict[str, Any] = {"cwd": ROOT, "env": environment, "stdout": subprocess.PIPE, "text": True}
+    told = []
+    with subprocess.Popen([*command, "drain"], **options) as draining:
+        try:
+            with subprocess.Popen([*command, "hand", str(count)], **options) as handing:
+                try:
+                    for line in handing.stdout:
+                        told.append(line.split())
+                        if told[-1] in (["accepted", "40"], ["accepted", str(count - 1)]):
+                            kill_all_of(own_postgres)
+                            own_postgres.start()
+                    assert handing.wait(120) == 0
+                finally:
+                    handing.kill()
+        finally:
+            draining.kill()
+
+    assert any(line[0] == "missed" for line in told), "the server was not missed"
+    accepted = [line[1] for line in told if line[0] == "accepted"]
+    with info.connect() as found:
+        rows = found.execute("SELECT external_id, state, outcome, facts FROM capture_captureevent").fetchall()
+        evidence = found.execute(
+            "SELECT c.id::text, c.content, count(e.id) FROM candidates_candidate c"
+            " LEFT JOIN candidates_candidateevidence e ON e.candidate_id = c.id GROUP BY c.id"
+        ).fetchall()
+    assert sorted(row[0] for row in rows) == sorted(accepted)
+    assert {row[1] for row in rows} == {"done"}
+    outcomes = {row[0]: row[2] for row in rows}
+    assert {outcomes[str(number)] for number in range(1, count, 2)} == {"dropped_prefilter"}
+    assert {outcomes[str(number)] for number in range(0, count, 2)} == {"quarantined"}
+    # Each decision became one candidate, with one piece of evidence, and each candidate stands with one event.
+    brought = [fact["candidate"] for row in rows for fact in row[3]]
+    assert sorted(brought) == sorted(row[0] for row in evidence)
+    assert len(set(brought)) == len({row[1] for row in evidence}) == count // 2
+    assert {row[2] for row in evidence} == {1}
 
 
 def test_a_failure_is_noted_outside_of_any_transaction_too(bot):

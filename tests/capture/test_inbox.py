@@ -244,6 +244,7 @@ def test_what_comes_from_a_restricted_source_is_restricted(workspace, bot):
     audience = Audience.objects.create(workspace=workspace, name="board")
     Source.objects.create(workspace=workspace, kind="chat", reference="C9", audience=audience)
     event = an_event(bot, sources=(SourceInput(kind="chat", reference="C9"), SourceInput(kind="chat", reference="C1")))
+    event.refresh_from_db(fields=["audience_ids"])
     assert event.audience_ids == [audience.pk]
 
 

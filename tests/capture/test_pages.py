@@ -240,6 +240,9 @@ def test_counts_are_bounded(page: Client, bot: Principal, monkeypatch: pytest.Mo
         ({"origin": "x" * 201}, "at most 200 characters"),
         ({"cursor": "abc"}, "This cursor was not given out"),
         ({HOSTILE: "x"}, "“&lt;img src=x"),
+        ({"kind": ["chat", "issue"]}, "This takes one value; there are 2."),
+        ({"outcome": ["queued", "excluded"]}, "This takes one value; there are 2."),
+        ({"cursor": ["abc", "abd"]}, "“cursor” takes one value; there are 2."),
     ],
 )
 def test_what_is_not_understood_is_said_and_nothing_is_listed(

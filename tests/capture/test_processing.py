@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.db import DatabaseError, connection
@@ -474,3 +475,42 @@ def _source(reference: str) -> Any:
     from apps.sources.services import SourceInput
 
     return (SourceInput(kind="merge_request", reference=reference),)
+
+
+# --- noise, many at a time ----------------------------------------------------------------------------------
+def test_noise_is_dropped_together_and_the_rest_by_itself(bot, django_assert_max_num_queries):
+    noise = [an_event(bot, said) for said in ("lgtm", "thanks!", "+1", "https://git.example.com/acme/pay") * 5]
+    with override(Canned([a_fact()])), django_assert_max_num_queries(12):
+        assert drain() == "20 events."
+    rows = CaptureEvent.objects.filter(pk__in=[event.pk for event in noise])
+    assert set(rows.values_list("state", "outcome")) == {(EventState.DONE, EventOutcome.DROPPED_PREFILTER)}
+    assert rows.exclude(payload="").count() == 20  # kept for a while, so that a wrong drop can be overruled
+    reasons = {event.payload: event.reason for event in rows.defer(None)}
+    assert len(set(reasons.values())) >= 2
+    assert reasons["lgtm"] == "The whole message only acknowledges another one."
+
+
+def test_a_text_that_the_prefilter_fails_of_takes_no_other_along(bot, monkeypatch):
+    poison, noise = an_event(bot, "poison"), an_event(bot, "lgtm")
+    known = processing.prefilter
+
+    def fails(text, **options):
+        if text == "poison":
+            raise RuntimeError("a bug")
+        return known(text, **options)
+
+    monkeypatch.setattr(processing, "prefilter", fails)
+    with override(Canned([a_fact()])):
+        drain()
+    assert CaptureEvent.objects.get(pk=noise.pk).state == EventState.DONE
+    failed = CaptureEvent.objects.get(pk=poison.pk)
+    assert (failed.state, failed.last_error) == (EventState.FAILED, "It failed unexpectedly: RuntimeError.")
+
+
+def test_noise_whose_lease_was_lost_is_left_to_whoever_has_it_now(bot):
+    events = [an_event(bot, "lgtm").pk for _ in range(2)]
+    lease, leased_ids = lease_due(2)
+    CaptureEvent.objects.filter(pk=events[0]).update(lease=uuid4())
+    processing.noise_drop(lease, leased_ids)
+    found = dict(CaptureEvent.objects.values_list("pk", "state"))
+    assert found == {events[0]: EventState.PROCESSING, events[1]: EventState.DONE}

@@ -4,9 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 from django import forms
+from django.http import QueryDict
 
 from apps.core.errors import FieldError, Invalid
-from apps.core.forms import Day, Lines, Names, PageForm, Share, Text
+from apps.core.forms import Day, FilterForm, Lines, Names, PageForm, Share, Text
 
 
 class AForm(PageForm):
@@ -126,3 +127,23 @@ def test_nothing_is_required_by_the_browser() -> None:
     assert all(not field.required for field in AForm().fields.values())
     assert isinstance(AForm().fields["content"].widget, forms.Textarea)
     assert 'dir="auto"' in str(AForm()["content"])
+
+
+class AFilter(FilterForm):
+    kind = Text(label="Kind")
+
+    CANNOT = "It cannot be filtered"
+
+
+@pytest.mark.parametrize(
+    ("query", "faults"),
+    [
+        ("kind=a&kind=b", {"kind": ["This takes one value; there are 2."]}),
+        ("kind=a&kind=a", {"kind": ["This takes one value; there are 2."]}),
+        ("kind=&kind=a&kind=b", {"kind": ["This takes one value; there are 3."]}),
+        ("kind=a&cursor=x&cursor=y", {"__all__": ["“cursor” takes one value; there are 2."]}),
+        ("kind=a&cursor=x", {}),
+    ],
+)
+def test_a_filter_takes_one_value_each(query: str, faults: dict[str, list[str]]) -> None:
+    assert AFilter(QueryDict(query)).errors == faults

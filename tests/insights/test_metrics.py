@@ -24,7 +24,7 @@ from apps.approvals.services import memory_retire
 from apps.candidates.models import Candidate
 from apps.insights import selectors
 from apps.insights.collector import PARTS
-from apps.insights.services import WORKER, heartbeat_record
+from apps.insights.services import PROCESS, WORKER, heartbeat_record
 from apps.memories.generations import ensure_live_generation
 from apps.memories.models import PoolGeneration
 from apps.memories.providers import registry
@@ -235,11 +235,16 @@ def test_a_worker_that_was_never_heard_of_is_down(db: None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("silent_for", "is_busy", "up"), [(0, False, 1), (140, False, 1), (160, False, 0), (160, True, 1), (430, True, 0)]
+    ("silent_for", "gone_for", "is_busy", "up"),
+    [
+        *((0, 0, False, 1), (140, 30, False, 1), (160, 30, False, 0), (160, 30, True, 1), (430, 30, True, 0)),
+        *((60, 60, False, 0), (60, 60, True, 0)),
+    ],
 )
-def test_a_worker_that_fell_silent_is_down(db: None, silent_for: int, is_busy: bool, up: int) -> None:
-    heartbeat_record(WORKER)
-    ledger.sql("UPDATE insights_heartbeat SET at = at - %s * interval '1 second'", silent_for)
+def test_a_worker_that_fell_silent_is_down(db: None, silent_for: int, gone_for: int, is_busy: bool, up: int) -> None:
+    for name, age in ((WORKER, silent_for), (PROCESS, gone_for)):
+        heartbeat_record(name)
+        ledger.sql("UPDATE insights_heartbeat SET at = at - %s * interval '1 second' WHERE name = %s", age, name)
     if is_busy:
         OrmQ.objects.create(key="firm-memory", payload="x", lock=timezone.now() + timedelta(minutes=5))
     found = scrape()

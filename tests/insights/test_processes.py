@@ -7,6 +7,7 @@ import os
 import runpy
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -99,3 +100,30 @@ def test_without_a_folder_each_process_counts_for_itself(
     configuration["on_starting"](a_server())
     assert "PROMETHEUS_MULTIPROC_DIR" not in os.environ
     assert "counts for itself" in caplog.text
+
+
+@pytest.mark.parametrize(("patience", "done"), [(10, ["warm", "frozen"]), (0.01, [])])
+def test_a_web_process_takes_no_request_before_it_has_loaded_what_requests_need(
+    configuration: dict[str, Any], monkeypatch: pytest.MonkeyPatch, patience: float, done: list[str]
+) -> None:
+    """Unless that takes too long: then it goes on beside the requests."""
+    known, go_on, happened = configuration["load"].__globals__, threading.Event(), []
+    if done:
+        go_on.set()
+
+    def warm_up() -> None:
+        assert go_on.wait(10)
+        happened.append("warm")
+
+    monkeypatch.setitem(known, "warm_up", warm_up)
+    monkeypatch.setitem(known, "LOADING_SECONDS", patience)
+    monkeypatch.setattr("apps.core.startup.run_startup_checks", lambda: None)
+    monkeypatch.setattr("django.db.connections.close_all", lambda: None)
+    monkeypatch.setattr("gc.freeze", lambda: happened.append("frozen"))
+    configuration["post_worker_init"](SimpleNamespace())
+    assert happened == done
+    go_on.set()
+    for thread in threading.enumerate():
+        if thread.name == "warm-up":
+            thread.join(10)
+    assert happened == ["warm", "frozen"]

@@ -7,19 +7,23 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import OperationalError
 from django.test import Client
 from django.utils import timezone
 from django_q.models import OrmQ, Schedule
+from django_q.signals import post_spawn
 
+from apps.capture.models import EventState
 from apps.core.clock import now
 from apps.core.schedules import schedules_ensure
-from apps.insights import readiness
+from apps.insights import pulse, readiness
 from apps.insights.models import Heartbeat
-from apps.insights.services import WORKER, heartbeat_record
+from apps.insights.services import PROCESS, WORKER
 from apps.insights.tasks import beat
 from apps.memories.generations import ensure_live_generation
 from apps.memories.models import PoolGeneration
 from tests import ledger
+from tests.capture.finished import in_state
 from tests.insights.test_metrics import locked
 
 
@@ -95,7 +99,7 @@ def test_another_provider_keeps_its_pool_elsewhere(settings: Any) -> None:
 def test_the_workers_own_task_is_what_is_heard() -> None:
     beat()
     beat()
-    assert Heartbeat.objects.get().name == WORKER
+    assert set(Heartbeat.objects.values_list("name", flat=True)) == {WORKER, PROCESS}
     status, parts = ready()
     assert status == 200
     assert parts["worker"]["ok"] is True
@@ -103,12 +107,103 @@ def test_the_workers_own_task_is_what_is_heard() -> None:
 
 
 def test_a_silent_worker_is_seen_and_takes_nothing_away() -> None:
-    heartbeat_record(WORKER)
+    beat()
     ledger.sql("UPDATE insights_heartbeat SET at = at - interval '12 minutes'")
     status, parts = ready()
     assert status == 200
     assert parts["worker"]["ok"] is False
     assert "12 min" in parts["worker"]["detail"]
+
+
+def silent_for(**seconds: int) -> None:
+    beat()
+    for name, age in seconds.items():
+        name = {"task": WORKER, "process": PROCESS}[name]
+        ledger.sql("UPDATE insights_heartbeat SET at = at - %s * interval '1 second' WHERE name = %s", age, name)
+
+
+def taken_a_task() -> None:
+    OrmQ.objects.create(key="firm-memory", payload="x", lock=timezone.now() + timedelta(minutes=5))
+
+
+@pytest.mark.parametrize("is_busy", [False, True])
+def test_a_stopped_worker_is_seen_within_a_minute(is_busy: bool) -> None:
+    """What it had taken when it was stopped does not hide it."""
+    if is_busy:
+        taken_a_task()
+    silent_for(task=40, process=40)
+    assert ready()[1]["worker"]["ok"] is True
+    silent_for(task=50, process=50)
+    assert ready()[1]["worker"] == {
+        "ok": False,
+        "required": False,
+        "detail": "No worker was heard of for 50 s. Start one with `manage.py qcluster`, or look at the log of the one "
+        "that runs.",
+    }
+
+
+def test_a_worker_at_a_long_task_is_no_false_alarm() -> None:
+    taken_a_task()
+    silent_for(task=400, process=10)
+    assert ready()[1]["worker"] == {"ok": True, "required": False, "detail": "Heard of 10 s ago."}
+
+
+def test_a_worker_that_is_there_and_does_nothing_is_seen() -> None:
+    silent_for(task=170, process=10)
+    assert ready()[1]["worker"]["detail"] == "A worker is there and did no task for 3 min. Look at its log."
+    Heartbeat.objects.filter(name=WORKER).delete()
+    assert ready()[1]["worker"]["detail"] == "A worker is there and never did a task. Look at its log."
+
+
+def test_a_process_of_the_worker_shows_that_it_is_there(
+    transactional_db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As django-q starts them: the sign of life comes without any task."""
+    monkeypatch.setattr(pulse, "_beat_on", pulse.beat)
+    post_spawn.send(sender="django_q", proc_name="a process")
+    deadline = time.monotonic() + 10
+    while not Heartbeat.objects.filter(name=PROCESS).exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_sign_of_life_that_cannot_be_written_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(_: str) -> None:
+        raise OperationalError("the server is gone")
+
+    monkeypatch.setattr(pulse, "heartbeat_record", refuses)
+    monkeypatch.setattr(pulse.connection, "close", lambda: None)
+    pulse.beat()
+
+
+@pytest.mark.parametrize(
+    ("waiting", "dead", "overdue", "said"),
+    [
+        (2, 0, False, "2 pieces of raw material wait."),
+        (1, 0, False, "1 piece of raw material waits."),
+        (0, 1, False, "1 piece of raw material was given up. {mend} 0 pieces of raw material wait."),
+        (3, 2, False, "2 pieces of raw material were given up. {mend} 3 pieces of raw material wait."),
+        (
+            1,
+            2,
+            True,
+            "Raw material is due and nobody took it up for 20 min. 2 pieces of raw material were given up. {mend} "
+            "1 piece of raw material waits.",
+        ),
+    ],
+)
+def test_what_was_given_up_hides_nothing_that_waits(
+    botty: Any, principal: Any, waiting: int, dead: int, overdue: bool, said: str
+) -> None:
+    bot = principal(botty)
+    due = now() - timedelta(minutes=20 if overdue else 1)
+    for _ in range(waiting):
+        in_state(bot, EventState.RECEIVED, next_attempt_at=due)
+    for _ in range(dead):
+        in_state(bot, EventState.DEAD)
+    mend = "Look at /captured/, mend the cause, and run `manage.py capture retry`."
+    part = ready()[1]["capture"]
+    assert part == {"ok": not dead and not overdue, "required": False, "detail": said.format(mend=mend)}
 
 
 def test_tasks_that_nobody_takes_are_seen() -> None:

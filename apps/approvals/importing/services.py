@@ -130,8 +130,8 @@ class Importer:
             audience__isnull=False,
         )
         others = rows.exclude(audience__in=self.principal.audience_ids)
-        hidden = set(others.values_list("reference", "commit"))
-        return [record for record in records if (record.reference, record.commit) in hidden]
+        hidden = set(others.values_list("reference", flat=True))
+        return [record for record in records if record.reference in hidden]
 
     def _write(self, rows: Sequence[tuple[Record, Prepared]]) -> None:
         at = now()

@@ -127,6 +127,10 @@ class ExtractorError(Exception):
         self.retry_after = retry_after
 
 
+class TooLong(ExtractorError):
+    """More than the model can read at once. Less of it may do."""
+
+
 Heartbeat = Callable[[], None]
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from django.conf import settings
 
-from apps.capture.extractors.base import ExtractorError, Usage
+from apps.capture.extractors.base import ExtractorError, TooLong, Usage
 from apps.capture.extractors.prompts import Messages
 from apps.core.clock import now
 from apps.memories.providers.base import ProviderTimeout
@@ -99,7 +99,7 @@ class ChatModel:
         kind, status = type(error).__name__, getattr(error, "status_code", None)
         headers = getattr(getattr(error, "response", None), "headers", None) or {}
         if kind == "ContextWindowExceededError":
-            return ExtractorError(
+            return TooLong(
                 f"The language model {self.model} cannot read that much at once. Use one with a longer context.",
                 permanent=True,
             )

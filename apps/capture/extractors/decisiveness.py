@@ -78,7 +78,8 @@ _DESCRIBES: Final = re.compile(
 )
 # Who speaks for a team, in prose that mostly describes.
 _FOR_A_TEAM: Final = re.compile(
-    r"\b(?:we|our|us|team|teams|wir|unser\w*|nous|notre|nos|nosotros|nuestr\w*|nós|noss\w*|noi|nostr\w*|wij|ons)\b|我们|私たち|弊社",
+    r"\b(?:we|our|us|team|teams|wir|unser\w*|nous|notre|nos|nosotros|nuestr\w*|nós|noss\w*|noi|nostr\w*|wij|ons)\b"
+    r"|我们|私たち|弊社",
     re.IGNORECASE,
 )
 IMPERATIVE: Final = re.compile(
@@ -113,6 +114,40 @@ MEASURE: Final = re.compile(
 _CONFIRMED: Final = re.compile(
     r"(?:\w+ ){0,3}(?:confirmed|settled|agreed|decided|came back|clarified|signed off)(?: (?:in|with|by|at"
     r"|on) (?:\w+ ?){1,4})?: ",
+    re.IGNORECASE,
+)
+# Decisions of nobody in particular: "It was agreed to …", "Kafka was chosen over …", "Es wurde beschlossen, …".
+PASSIVE_DECISION: Final = re.compile(
+    r"(?:it|there) (?:was|has been|had been) (?:\w+ )?(?:decided|agreed|settled|concluded|resolved|determined) "
+    r"(?:to|that|not to|(?:in|by|with|at|on) [^.,;]{1,60} (?:to|that))\b"
+    r"|\b(?:was|were|has been|have been) (?:\w+ly )?(?:chosen|selected|picked|preferred|favou?red|adopted"
+    r"|agreed(?: up)?on|settled on|decided (?:up)?on|ruled out|turned down) (?:over|instead of|rather than|because"
+    r"|since|in favou?r of|against|as (?:the|our) (?:\w+ ){0,2}(?:store|database|broker|framework|library|language"
+    r"|platform|tool|queue|format|protocol|standard|solution|vendor|provider|backend|runtime))\b"
+    r"|\bthe decision (?:was|has been) (?:made|taken) (?:to|that|not to|against|in favou?r of)\b"
+    r"|\b(?:es|so) (?:wurde|ist) (?:\w+ )?(?:beschlossen|entschieden|vereinbart|festgelegt)\b"
+    r"|\bwurde (?:\w+ ){0,3}(?:beschlossen|entschieden|vereinbart|festgelegt)\b"
+    r"|\bil a été (?:\w+ )?(?:décidé|convenu)\b|\bse (?:ha )?(?:decidi[óo]|decidido|acord[óo]|acordado)\b"
+    r"|\b(?:foi|ficou) (?:decidido|acordado|definido)\b|\b(?:è stato|si è) deciso\b|\ber is besloten\b",
+    re.IGNORECASE,
+)
+_A_TEAM: Final = (
+    r"(?:the |das |die |der |l'|la |le |el |o |a )?(?:[\w&/-]+ ){0,3}?(?:team|squad|guild|group|department|chapter"
+    r"|crew|tribe|unit|platform|ops|office|équipe|equipo|equipe|abteilung|gruppe)\b"
+)
+# "Owner of X is team Y", "X's owner is the Y squad", "Ownership of X lies with Y": said of a team, whatever the order.
+OWNER_OF: Final = re.compile(
+    r"\b(?:(?:code )?owners?|maintainers?|steward|contact|eigentümer\w*|verantwortlich|zuständig|propriétaire"
+    r"|responsable"
+    r"|responsável|propietari[oa]|dueñ[oa]|dono|responsabile) (?:of|for|von|für|de|du|des|del|da|do|di|der"
+    r"|des) [^.;:!?]{1,80}?"
+    rf"(?: (?:is|are|ist|sind|est|es|é|è|remains?|stays?|becomes?|will be)|:) {_A_TEAM}"
+    rf"|['’]s? (?:code )?(?:owners?|maintainers?) (?:is|are) {_A_TEAM}"
+    r"|\b(?:ownership|responsibility|maintenance|stewardship) (?:of|for) [^.;:!?]{1,80}? (?:lies with|is with"
+    r"|rests with|sits with"
+    rf"|belongs to|goes to|moves to|moved to|passed to|was (?:given|handed|transferred) to|stays with) {_A_TEAM}"
+    rf"|\bresponsible for [^.;:!?]{{1,80}}? (?:is|are) {_A_TEAM}"
+    rf"|\b(?:the )?team (?:responsible for|in charge of|that owns|which owns|owning) [^.;:!?]{{1,80}}? (?:is|are) ",
     re.IGNORECASE,
 )
 _CONTRASTS: Final = re.compile(
@@ -179,7 +214,9 @@ def score_of(statement: Statement, meanings: frozenset[Meaning], kind: str, hint
     score += 2 if ordered else bool(_SOFT_ORDER.search(text))
     if kind == "rules_file" and IMPERATIVE.match(text):
         score += 2 if statement.bullet or Meaning.RULE in meanings else 1
-    if _CONFIRMED.match(text):
+    if _CONFIRMED.match(text) or PASSIVE_DECISION.search(text):
+        score += 3
+    if OWNER_OF.search(text):
         score += 3
     if _CONTRASTS.search(text) and (Meaning.REASON in meanings or ordered or _SOFT_ORDER.search(text)):
         score += 1

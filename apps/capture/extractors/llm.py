@@ -19,9 +19,9 @@ from apps.capture.extractors.base import (
     Vocabulary,
     no_heartbeat,
 )
-from apps.capture.extractors.chat import configured_model
-from apps.capture.extractors.findings import CUT, Findings
-from apps.capture.extractors.prompts import EXAMPLE_CONTENT, extraction_messages, typing_messages
+from apps.capture.extractors.chat import Answer, configured_model
+from apps.capture.extractors.findings import CUT, PART_TOKENS, Findings
+from apps.capture.extractors.prompts import EXAMPLE_CONTENT, extraction_messages
 from apps.capture.extractors.quotes import NONE_GIVEN, NOT_THERE, Passages
 from apps.capture.extractors.replies import (
     DROPPED,
@@ -29,12 +29,10 @@ from apps.capture.extractors.replies import (
     UnreadableReply,
     keep_one,
     read_facts,
-    read_items,
 )
 from apps.capture.splitting import Part, estimated_tokens, parts_of
 from apps.core.screening import normalise_for_fingerprint, quotable
 
-PART_TOKENS: Final = 6_000
 EXCLUDED: Final = "excluded"
 _EXAMPLE: Final = normalise_for_fingerprint(EXAMPLE_CONTENT)
 _NO_TYPE: Final = "none"
@@ -46,16 +44,21 @@ class LlmExtractor:
     def extract(self, material: Material, vocabulary: Vocabulary, *, heartbeat: Heartbeat = no_heartbeat) -> Extraction:
         """Raises ``ExtractorError`` where the model cannot be used, and where none of its replies can be read."""
         found = _Findings(configured_model(), vocabulary, heartbeat)
-        parts = parts_of(material.text, material.kind, budget=PART_TOKENS)
-        for part in parts:
+        for part in parts_of(material.text, material.kind, budget=PART_TOKENS):
             found.read(part, material.kind)
-        return found.extraction(parts)
+        return found.extraction()
 
 
 class _Findings(Findings):
     def read(self, part: Part, kind: str) -> None:
-        """One call. A reply that cannot be read is held against the part, as long as another part's can."""
-        answer = self._ask(extraction_messages(part, kind, self._vocabulary))
+        """One call for as much as the model can read at once."""
+        for piece, answer in self._answers(
+            part, kind, lambda piece: extraction_messages(piece, kind, self._vocabulary)
+        ):
+            self._read(piece, answer)
+
+    def _read(self, part: Part, answer: Answer) -> None:
+        """A reply that cannot be read is held against the part, as long as another part's can."""
         try:
             reply = read_facts(answer.text)
         except UnreadableReply as error:
@@ -111,9 +114,8 @@ class _Findings(Findings):
             self._refused.append(Refused(fact.content, verdict[0], reason))
 
     def _types_of(self, contents: Sequence[str]) -> dict[int, str]:
-        answer = self._ask(typing_messages(contents, self._vocabulary))
         try:
-            return {number: name for number, (name, _) in read_types(answer.text).items()}
+            return {number: name for number, (name, _) in self._types(contents).items()}
         except UnreadableReply as error:
             self._notes.append(error.message)
             return {}
@@ -129,19 +131,6 @@ def within(facts: list[Fact], tokens: int) -> list[Fact]:
             break
         kept.append(fact)
     return kept
-
-
-def read_types(text: str) -> dict[int, tuple[str, object]]:
-    """Type and confidence by number, as the model wrote them. Raises ``UnreadableReply``."""
-    found: dict[int, tuple[str, object]] = {}
-    for item in read_items(text, key="facts", mark="number").items:
-        value = item.value if isinstance(item.value, dict) else {}
-        number, name = value.get("number"), value.get("type")
-        if isinstance(number, str) and number.strip().isdecimal() and len(number) < 6:
-            number = float(number)
-        if isinstance(number, float) and number.is_integer() and isinstance(name, str):
-            found.setdefault(int(number), (name, value.get("confidence")))
-    return found
 
 
 def settle_type(name: str, vocabulary: Vocabulary) -> str | tuple[str, str]:

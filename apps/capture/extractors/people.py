@@ -60,16 +60,16 @@ _SAID: Final = (
     r"(?:decided|chose|agreed|proposed|confirmed|found|found out|suggested|picked|settled|rejected|tried|measured"
     r"|discovered|figured out|wants|wanted|noticed|ruled|insisted|asked|explained|pointed out)"
 )
-_MARK: Final = "\0"  # stands for a person while the sentence is reworded
-_ACTED: Final = re.compile(rf"{_MARK}(?:(?:,| and| und) {_MARK})* (?:and I )?(?:have |has )?(?={_SAID}\b)")
+PERSON: Final = "\0"  # stands for a person while the sentence is reworded
+_ACTED: Final = re.compile(rf"{PERSON}(?:(?:,| and| und) {PERSON})* (?:and I )?(?:have |has )?(?={_SAID}\b)")
 _I_ACTED: Final = re.compile(rf"\bI (?:have |had )?(?={_SAID}\b|benchmarked\b|looked\b|went\b|measured\b)")
 _ATTRIBUTED: Final = re.compile(
-    rf"[ ,(]{{0,3}}\b(?:as|per|cc|thanks to|thanks|according to|by|with|from|for|like) {_MARK}(?:(?:,"
-    rf"| and) {_MARK})*(?: (?:said|says|suggested|noted|wrote|mentioned|pointed out))?[),]?(?=[\s.,;:!]|$)"
+    rf"[ ,(]{{0,3}}\b(?:as|per|cc|thanks to|thanks|according to|by|with|from|for|like) {PERSON}(?:(?:,"
+    rf"| and) {PERSON})*(?: (?:said|says|suggested|noted|wrote|mentioned|pointed out))?[),]?(?=[\s.,;:!]|$)"
 )
 _ADDRESSED: Final = re.compile(
-    rf"^(?:{_MARK}[,:] ?|{_MARK} (?=(?:please|can|could|do not|don't|never|we|the|this|that|it|in|for)\b))+"
-    rf"|,? ?@?{_MARK}$"
+    rf"^(?:{PERSON}[,:] ?|{PERSON} (?=(?:please|can|could|do not|don't|never|we|the|this|that|it|in|for)\b))+"
+    rf"|,? ?@?{PERSON}$"
 )
 
 
@@ -100,30 +100,33 @@ class People:
     def _name(self, found: re.Match[str]) -> str:
         word = found[0]
         known = word in self._spoke or word in _NAMES
-        return _MARK if known else word
+        return PERSON if known else word
 
 
 def _mention(found: re.Match[str]) -> str:
     name = found[0].strip("<@>")
-    return name if "/" in name or TEAMS.search(re.sub(r"[-_.]", " ", name)) else _MARK
+    return name if "/" in name or TEAMS.search(re.sub(r"[-_.]", " ", name)) else PERSON
 
 
-_MARKS: Final = re.compile(rf"{_MARK}(?: {_MARK})+")
+_MARKS: Final = re.compile(rf"{PERSON}(?: {PERSON})+")
 _BY_PERSON: Final = re.compile(
-    rf"{_MARK}(?:'s|’s)? (?:\w+ )?(?:owns|maintains|is (?:the )?(?:owner|maintainer|responsible|in charge)"
-    rf"|{_JUDGED})|(?:owned|maintained|run) by {_MARK}|belongs to {_MARK}|\b(?:ask|talk to|speak to"
-    rf"|ping) {_MARK} (?:about|for|if|when)",
+    rf"{PERSON}(?:'s|’s)? (?:\w+ )?(?:owns|maintains|is (?:the )?(?:owner|maintainer|responsible|in charge)"
+    rf"|{_JUDGED})|(?:owned|maintained|run) by {PERSON}|belongs to {PERSON}|\b(?:ask|talk to|speak to"
+    rf"|ping) {PERSON} (?:about|for|if|when)"
+    rf"|\b(?:owner|maintainer|contact|responsible|eigentümer|zuständig|responsable) (?:of|for|von|für|de|du"
+    rf"|del) [^.;:!?]{{1,80}}?"
+    rf"(?: (?:is|ist|est|es)|:) {PERSON}",
     re.IGNORECASE,
 )
 
 
 def impersonal(marked: str) -> str:
     """The wording of ``marked`` (see ``People.marked``) without the persons in it."""
-    text = _MARKS.sub(_MARK, marked)
+    text = _MARKS.sub(PERSON, marked)
     text = _ACTED.sub("The team ", text)
     text = _I_ACTED.sub("We ", text)
     text = _ADDRESSED.sub("", _ATTRIBUTED.sub("", text))
-    text = text.replace(f"{_MARK}'s", "a colleague's").replace(_MARK, "a colleague")
+    text = text.replace(f"{PERSON}'s", "a colleague's").replace(PERSON, "a colleague")
     return " ".join(text.split()).strip(" ,;")
 
 
@@ -131,4 +134,4 @@ def is_about_a_person(marked: str) -> bool:
     """Whether it judges a person, says what a person does or where, or makes one the owner of something."""
     if _PRONOUN_JUDGED.search(marked):
         return True
-    return bool(_BY_PERSON.search(_MARKS.sub(_MARK, marked))) and not TEAMS.search(marked)
+    return bool(_BY_PERSON.search(_MARKS.sub(PERSON, marked))) and not TEAMS.search(marked)

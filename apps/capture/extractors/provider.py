@@ -23,10 +23,10 @@ from apps.capture.extractors.base import (
     Vocabulary,
     no_heartbeat,
 )
-from apps.capture.extractors.chat import configured_model
-from apps.capture.extractors.findings import CUT, Findings
-from apps.capture.extractors.llm import PART_TOKENS, read_types, settle_type, within
-from apps.capture.extractors.prompts import Messages, fenced, new_nonce, typing_messages
+from apps.capture.extractors.chat import Answer, configured_model
+from apps.capture.extractors.findings import CUT, PART_TOKENS, Findings
+from apps.capture.extractors.llm import settle_type, within
+from apps.capture.extractors.prompts import Messages, fenced, new_nonce
 from apps.capture.extractors.quotes import Passages
 from apps.capture.extractors.replies import (
     DROPPED,
@@ -73,18 +73,22 @@ class ProviderExtractor:
     def extract(self, material: Material, vocabulary: Vocabulary, *, heartbeat: Heartbeat = no_heartbeat) -> Extraction:
         """Raises ``ExtractorError`` where the model cannot be used, and where its replies cannot be read."""
         found = _Findings(configured_model(), vocabulary, heartbeat)
-        parts = parts_of(material.text, material.kind, budget=PART_TOKENS)
-        for part in parts:
-            found.read(part)
-        return found.extraction(parts)
+        for part in parts_of(material.text, material.kind, budget=PART_TOKENS):
+            found.read(part, material.kind)
+        return found.extraction()
 
 
 class _Findings(Findings):
-    def read(self, part: Part) -> None:
+    def read(self, part: Part, kind: str) -> None:
+        for piece, answer in self._answers(part, kind, self._messages):
+            self._read(piece, answer)
+
+    def _messages(self, part: Part) -> Messages:
         # The model is asked outside: no transaction stays open while it thinks.
         with reading_only():
-            messages = _messages(part, self._vocabulary)
-        answer = self._ask(messages)
+            return _messages(part, self._vocabulary)
+
+    def _read(self, part: Part, answer: Answer) -> None:
         try:
             found = read_items(answer.text, key=REPLY_KEY, mark=REPLY_TEXT)
         except UnreadableReply as error:
@@ -118,8 +122,7 @@ class _Findings(Findings):
             self._refused.append(
                 Refused(fact.content, DROPPED, "There were too many facts to give all of them a type.")
             )
-        answer = self._ask(typing_messages([fact.content for fact in asked], self._vocabulary))
-        named = read_types(answer.text)
+        named = self._types([fact.content for fact in asked])
         typed: list[Fact] = []
         for number, fact in enumerate(asked, start=1):
             name, reported = named.get(number, ("", None))

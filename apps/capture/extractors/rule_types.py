@@ -12,6 +12,8 @@ from apps.capture.extractors.decisiveness import (
     IMPERATIVE,
     MEASURE,
     ORIGIN,
+    OWNER_OF,
+    PASSIVE_DECISION,
     strong_meanings_of,
 )
 from apps.capture.extractors.people import TEAMS
@@ -107,6 +109,8 @@ def _fitting(statement: Statement, meanings: frozenset[Meaning], kind: str, cont
     business = bool(_BUSINESS.search(content))
     dependency = bool(_DEPENDENCY.search(content)) or bool(_VERSION.search(content) and _PINS.search(content))
     tooling = bool(_TOOLING.search(content)) or bool(_COMMAND.search(content))
+    if OWNER_OF.search(statement.text):
+        yield "ownership"
     if Meaning.OWNERSHIP in strong and not (Meaning.DECISION in strong and not TEAMS.search(content)):
         yield "ownership"
     if Meaning.TERM in strong:
@@ -129,7 +133,7 @@ def _fitting(statement: Statement, meanings: frozenset[Meaning], kind: str, cont
         yield "business_rules"
     if dependency and meanings & {Meaning.DECISION, Meaning.RULE, Meaning.REPLACEMENT, Meaning.REJECTION}:
         yield "dependency_decisions"
-    if Meaning.DECISION in strong:
+    if Meaning.DECISION in strong or PASSIVE_DECISION.search(statement.text):
         yield "architecture_decisions"
     if kind == "rules_file" and (Meaning.RULE in meanings or IMPERATIVE.match(content)):
         yield "tooling_setup" if tooling else "coding_conventions"

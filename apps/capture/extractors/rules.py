@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from apps.capture import exclusions
 from apps.capture.extractors.base import (
     Extraction,
     Fact,
@@ -51,8 +52,8 @@ PART_TOKENS: Final = 4000
 _EXCLUDED: Final = "excluded"
 _DROPPED: Final = "dropped_classifier"
 
-ABOUT_A_PERSON: Final = "It is about an individual; only teams and what they own are remembered (individuals)."
-TRANSIENT: Final = "It says how things are at the moment and will not be true next week (transient-state)."
+ABOUT_A_PERSON: Final = exclusions.REASONS[exclusions.INDIVIDUALS]
+TRANSIENT: Final = exclusions.REASONS[exclusions.TRANSIENT]
 POINTS_BACK: Final = "It points back to something that the material does not say."
 NO_TYPE: Final = "None of the types in use fits it."
 NOT_AMONG_THE_FIRST: Final = f"It is decisive, but {MAX_FACTS} sentences of this text are more so."
@@ -63,7 +64,13 @@ NOTHING_FOUND: Final = (
 
 # --- Sentences that point back ------------------------------------------------------------------------------
 
+# "It was decided to …", "it is forbidden to …": this it stands for nothing that was said before.
 _DANGLING: Final = re.compile(
+    r"(?!(?:it|il) (?:(?:was|is|has been|had been|a été|est) )(?:\w+ ){0,2}?(?:decided|agreed|settled|concluded"
+    r"|resolved|determined"
+    r"|forbidden|prohibited|mandatory|required|allowed|not allowed|recommended|possible|necessary|important"
+    r"|impossible|décidé"
+    r"|convenu|interdit|obligatoire|nécessaire) (?:to|that|not to|in|by|with|at|on|de|que|d'|qu')(?![\w-]))"
     r"(?:it|its|it's|this|that|that's|these|those|they|their|them|he|she|so|then|therefore|hence|thus|otherwise"
     r"|because|but|and|or|also|which|same|both|neither|such|here|hence|instead|still|however|consequently"
     r"|as a result|either way|for that|one of|the (?:same|latter|former|second|first|other|others) (?:one|ones|is"

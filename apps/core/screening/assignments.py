@@ -113,6 +113,7 @@ _NOTHING_MORE: Final = re.compile(
     r"[\"'`,;)}\]\\*|.]{0,6}[ \t]{0,20}(?:$|#|//|\r|\n)|[ \t]{1,4}(?:-{1,2}[A-Za-z]|&&|\|)"
 )
 _SETTING: Final = re.compile(r"[\w.-]{1,60}[:=]")
+_PARAMETER: Final = re.compile(r"&[\w.-]{1,40}=")
 # The quote that was taken for the first one of a value was the last one of a label.
 _STRING_ENDED: Final = re.compile(r"\s|[,);]|\s?[.+&]\s?[$\w(]")
 _ATTRIBUTE_FOLLOWS: Final = re.compile(r"[\"']\s{1,4}value\s?=")
@@ -254,6 +255,8 @@ def _bare_length(text: str, name_start: int, run: str) -> int:
 
 def _is_secret(text: str, named: _Named, between: re.Match[str], value: _Value) -> bool:
     content = value.text[:_JUDGED]
+    if between["phrase"] and not value.quoted:
+        content = _PARAMETER.split(content, maxsplit=1)[0]  # a sentence in a query ends with its parameter
     if len(content) < 4 or values.is_placeholder(content) or values.is_description(content):
         return False
     if named.kind == "session" and between["assign"] != "=":

@@ -11,7 +11,7 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 # Everything that takes part in a text without being seen in it. The classes are named in text.py.
 TAGS: Final = "\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
@@ -54,15 +54,24 @@ def _wide_letters() -> dict[str, str]:
     return found
 
 
-# Entities of escaped HTML; the ampersand last, since it begins the others.
+# Entities of escaped HTML, apart from those that name a character by its number.
 _ENTITIES: Final = {
-    **{"&quot;": '"', "&#34;": '"', "&#39;": "'", "&apos;": "'", "&lt;": "<", "&gt;": ">", "&nbsp;": " ", "&amp;": "&"},
+    **{"quot": '"', "apos": "'", "lt": "<", "gt": ">", "nbsp": " ", "amp": "&", "equals": "=", "colon": ":"},
+    **{"commat": "@", "period": ".", "num": "#", "excl": "!", "dollar": "$", "percnt": "%", "ast": "*", "plus": "+"},
+    **{"comma": ",", "hyphen": "-", "dash": "-", "sol": "/", "bsol": "\\", "semi": ";", "quest": "?", "lowbar": "_"},
+    **{"grave": "`", "Hat": "^", "lpar": "(", "rpar": ")", "lsqb": "[", "rsqb": "]", "lcub": "{", "rcub": "}"},
+    **{"verbar": "|", "vert": "|", "Tab": " ", "NewLine": "\n"},
 }
-_REPLACEMENTS: Final[dict[str, str]] = {**_wide_letters(), **_PLAIN, **_ENTITIES}
+_REPLACEMENTS: Final[dict[str, str]] = {**_wide_letters(), **_PLAIN}
 # One set made of ranges, without alternatives: searching for that is thirty times as fast.
 _WIDE: Final = "".join(f"{chr(first)}-{chr(last)}" for first, last in _WIDE_RANGES)
 _SPECIAL: Final = re.compile(f"[{HIDDEN}{_WIDE}{''.join(_PLAIN)}]")
-_SEQUENCE: Final = re.compile(r"\x1b\[[0-9;]{0,16}[A-Za-z]|&(?:quot|#34|#39|apos|lt|gt|nbsp|amp);")
+_COLOURS: Final = re.compile(r"\x1b\[[0-9;]{0,16}[A-Za-z]")
+_ENTITY: Final = re.compile(rf"&(?:({'|'.join(_ENTITIES)})|#0{{0,6}}(\d{{1,3}})|#[xX]0{{0,6}}([0-9A-Fa-f]{{2}}));")
+# As URLs and forms write a character, and strings of programs.
+_ESCAPE: Final = re.compile(r"%([2-7][0-9A-Fa-f])|\\u00([2-7][0-9A-Fa-f])|\\x([2-7][0-9A-Fa-f])")
+# An ampersand that was escaped begins an entity, and a percent sign an escape.
+_LAYERS: Final = 2
 HIDDEN_RUN: Final = re.compile(f"[{HIDDEN}]+")
 
 _LONG_RUN: Final = re.compile(r"(?<!\S)\S{15,}")
@@ -79,12 +88,13 @@ class Folded:
     text: str
     anchors: list[int] = field(default_factory=list)  # where pieces begin in ``text``
     origins: list[int] = field(default_factory=list)  # where they began in the text under it
+    ends: dict[int, int] = field(default_factory=dict)  # where a character ended that was written with several
     under: Folded | None = None
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """The original's half-open interval behind a non-empty interval of the rewritten text."""
         if self.anchors:
-            start, end = self._origin(start), self._origin(end - 1) + 1
+            start, end = self._origin(start), self.ends.get(end - 1) or self._origin(end - 1) + 1
         return self.under.span(start, end) if self.under else (start, end)
 
     def _origin(self, index: int) -> int:
@@ -92,32 +102,50 @@ class Folded:
         return self.origins[piece] + index - self.anchors[piece]
 
 
-def _assembled(pieces: Iterable[tuple[int, str]], under: Folded | None = None, separator: str = "") -> Folded:
+class _Piece(NamedTuple):
+    """What stands in a rewritten text, and where it stood."""
+
+    start: int
+    end: int
+    text: str
+
+
+def _assembled(pieces: Iterable[_Piece], under: Folded | None = None, separator: str = "") -> Folded:
     texts: list[str] = []
     anchors: list[int] = []
     origins: list[int] = []
+    ends: dict[int, int] = {}
     length = 0
-    for origin, piece in pieces:
-        if piece:
-            texts.append(piece)
+    for piece in pieces:
+        if piece.text:
+            texts.append(piece.text)
             anchors.append(length)
-            origins.append(origin)
-            length += len(piece) + len(separator)
-    return Folded(separator.join(texts), anchors, origins, under)
+            origins.append(piece.start)
+            if len(piece.text) == 1 and piece.end - piece.start > 1:
+                ends[length] = piece.end
+            length += len(piece.text) + len(separator)
+    return Folded(separator.join(texts), anchors, origins, ends, under)
 
 
-def _replaced(text: str, pattern: re.Pattern[str], replace: Callable[[str], str]) -> Iterator[tuple[int, str]]:
-    position = 0
-    for match in pattern.finditer(text):
-        yield position, text[position : match.start()]
-        yield match.start(), replace(match[0])
+def _replaced(
+    text: str, pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str], begin: int = 0, end: int | None = None
+) -> Iterator[_Piece]:
+    position, end = begin, len(text) if end is None else end
+    for match in pattern.finditer(text, begin, end):
+        yield _Piece(position, match.start(), text[position : match.start()])
+        yield _Piece(*match.span(), replace(match))
         position = match.end()
-    yield position, text[position:]
+    yield _Piece(position, end, text[position:end])
 
 
 def rewrite(under: Folded, pattern: re.Pattern[str], replace: Callable[[str], str]) -> Folded:
     """Every match replaced by at most one character."""
-    return _assembled(_replaced(under.text, pattern, replace), under)
+    return _rewritten(under, pattern, lambda match: replace(match[0]))
+
+
+def _rewritten(under: Folded, pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str]) -> Folded:
+    """Every match replaced by at most one character, or left as it is."""
+    return _assembled(_replaced(under.text, pattern, replace), under=under)
 
 
 def fold(text: str) -> Folded:
@@ -125,26 +153,57 @@ def fold(text: str) -> Folded:
     view = Folded(text)
     if not text.isascii() or "\x7f" in text:
         view = rewrite(view, _SPECIAL, lambda found: _REPLACEMENTS.get(found, ""))
-    if "\x1b" in text or ("&" in text and ";" in text and _SEQUENCE.search(view.text)):
-        view = rewrite(view, _SEQUENCE, lambda found: _REPLACEMENTS.get(found, ""))
+    if "\x1b" in text:
+        view = rewrite(view, _COLOURS, lambda _: "")
+    for _ in range(_LAYERS):
+        if "&" not in view.text or not _ENTITY.search(view.text):
+            break
+        view = _rewritten(view, _ENTITY, _of_entity)
     return view
+
+
+def _of_entity(found: re.Match[str]) -> str:
+    name, decimal, hexadecimal = found.groups()
+    if name:
+        return _ENTITIES[name]
+    return _printable(int(decimal) if decimal else int(hexadecimal, 16)) or found[0]
+
+
+def _printable(number: int) -> str:
+    """The ASCII character of this number; blank for a control, and for what is no ASCII."""
+    return " " if number in (9, 160) else chr(number) if 32 <= number < 127 or number == 10 else ""
+
+
+def unescaped_lines(text: str) -> Folded:
+    """Only the lines that hold characters in an escape of URLs or strings, with these in plain, one a line."""
+    view = _assembled(_lines_with(text, _ESCAPE), separator="\n")
+    for _ in range(_LAYERS):
+        if not _ESCAPE.search(view.text):
+            break
+        view = _rewritten(view, _ESCAPE, lambda found: chr(int(found[1] or found[2] or found[3], 16)))
+    return view
+
+
+def _lines_with(text: str, pattern: re.Pattern[str]) -> Iterator[_Piece]:
+    end = -1
+    for match in pattern.finditer(text):
+        if match.start() > end:
+            begin = text.rfind("\n", 0, match.start()) + 1
+            end = text.find("\n", match.end())
+            end = len(text) if end < 0 else end
+            yield _Piece(begin, end, text[begin:end])
 
 
 def long_runs(text: str) -> Folded:
     """Only the runs of visible characters that are too long for a word, one a line."""
-    return _assembled(((run.start(), run[0]) for run in _LONG_RUN.finditer(text)), separator="\n")
+    return _assembled((_Piece(*run.span(), run[0]) for run in _LONG_RUN.finditer(text)), separator="\n")
 
 
 def wrapped_runs(text: str) -> Folded:
     """Runs that go on over line breaks, without these, one a line. Ordinary words at the ends of lines are left out."""
-    pieces: list[tuple[int, str]] = []
+    pieces: list[_Piece] = []
     for run in _RUNS_OVER_LINES.finditer(text):
         if len(run[0]) >= _SHORTEST_WRAPPED and any(character.isdecimal() for character in run[0]):
-            pieces.extend(_replaced_in(run))
+            pieces.extend(_replaced(text, _CONTINUATION, lambda _: "", *run.span()))
+            pieces.append(_Piece(run.end(), run.end(), "\n"))
     return _assembled(pieces)
-
-
-def _replaced_in(run: re.Match[str]) -> Iterator[tuple[int, str]]:
-    for offset, piece in _replaced(run[0], _CONTINUATION, lambda _: ""):
-        yield run.start() + offset, piece
-    yield run.end(), "\n"

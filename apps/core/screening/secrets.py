@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from apps.core.screening.answers import find_answers
 from apps.core.screening.assignments import find_assignments
-from apps.core.screening.folding import Folded, fold, long_runs, rewrite, wrapped_runs
+from apps.core.screening.folding import Folded, fold, long_runs, rewrite, unescaped_lines, wrapped_runs
 from apps.core.screening.headers import find_header_credentials
 from apps.core.screening.private_keys import find_private_keys
 from apps.core.screening.secret_rules import PHRASE_RULES, TOKEN_RULES, TokenRule
@@ -40,7 +41,12 @@ class Finding:
 
 def find_secrets(text: str) -> list[Finding]:
     """Every secret in ``text``, in order and without overlap."""
-    found = _found_in(_view(text))
+    view = _view(text)
+    found = _found_in(view)
+    if "%" in text or "\\" in text:
+        found += [
+            Finding(each.kind, *view.span(each.start, each.end)) for each in _found_in(unescaped_lines(view.text))
+        ]
     if _TAG.search(text):  # tag characters spell ASCII that nobody sees
         found += _found_in(rewrite(Folded(text), _TAG, lambda tag: chr(ord(tag) - 0xE0000)))
     return _disjoint(found)
@@ -97,6 +103,8 @@ def _all_rules(text: str) -> Iterator[Finding]:
     for kind, start, end in find_header_credentials(plain, lowered):
         yield Finding(kind, start, end)
     for kind, start, end in find_assignments(text, lowered):
+        yield Finding(kind, start, end)
+    for kind, start, end in find_answers(text, lowered):
         yield Finding(kind, start, end)
 
 

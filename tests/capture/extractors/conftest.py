@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from apps.capture.extractors import findings
 from apps.capture.extractors.base import TypeChoice, Vocabulary
 from apps.taxonomy.seed import EXCLUSIONS, TYPES
 from tests.capture.extractors.model_server import SECRET, ModelServer, model_server
@@ -13,6 +14,12 @@ from tests.capture.extractors.model_server import SECRET, ModelServer, model_ser
 def vocabulary() -> Vocabulary:
     """What a workspace starts with."""
     return Vocabulary(tuple(TypeChoice(row.name, row.slug, row.description) for row in TYPES), EXCLUSIONS)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_learned(monkeypatch) -> None:
+    """How much a model can read is remembered from one text to the next."""
+    monkeypatch.setattr(findings, "_room", {})
 
 
 @pytest.fixture

@@ -158,3 +158,24 @@ def test_the_provider_takes_the_same_way(server, pool, bot, settings):
     event = processed(an_event(bot))
     assert (event.outcome, event.extractor, event.calls) == (EventOutcome.QUEUED, "provider", 2)
     assert Candidate.objects.get().evidence.get().quote == DECISION
+
+
+def test_a_model_with_a_short_context_ends_no_event_dead(server, pool, bot):
+    """A whole discussion does not fit into 4,096 tokens beside the instructions; half of it does."""
+    too_long = {"error": {"message": "This model's maximum context length is 4096 tokens.", "code": "x"}}
+
+    def reply(told):
+        return saying(FACT) if len(told) < 10_000 else Canned(status=400, body=json.dumps(too_long))
+
+    server.says(reply)
+    filling = "ben: This fills the page and says nothing that anybody would keep.\n\n" * 250
+    event = processed(an_event(bot, f"ana: {DECISION}\n\n{filling}", kind="chat"))
+    assert (event.state, event.outcome) == (EventState.DONE, EventOutcome.QUEUED)
+    assert Candidate.objects.get().content == FACT["content"]
+
+
+def test_a_model_that_can_read_nothing_says_so_with_the_event(server, pool, bot):
+    server.says(Canned(status=400, body=json.dumps({"error": {"message": "prompt is too long", "code": "x"}})))
+    event = processed(an_event(bot))
+    assert event.state == EventState.DEAD
+    assert "cannot read even" in event.last_error and "longer context" in event.reason

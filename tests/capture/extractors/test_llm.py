@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from apps.capture.extractors.base import ExtractorError, Fact, Material, Refused, Usage
-from apps.capture.extractors.findings import NOTHING
-from apps.capture.extractors.llm import PART_TOKENS, LlmExtractor
+from apps.capture.extractors import findings
+from apps.capture.extractors.base import ExtractorError, Fact, Material, Refused, TooLong, Usage
+from apps.capture.extractors.findings import NOTHING, PART_TOKENS
+from apps.capture.extractors.llm import LlmExtractor
 from apps.capture.extractors.prompts import EXAMPLE_CONTENT
 from apps.capture.extractors.quotes import NONE_GIVEN, NOT_THERE
 from apps.capture.extractors.registry import get_extractor
@@ -410,23 +411,102 @@ def test_a_wait_may_be_a_date(server, vocabulary):
         assert caught.value.retry_after == pytest.approx(expected, abs=5)
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        {
-            "error": {
-                "message": "This model's maximum context length is 4096 tokens. However, you sent 9000",
-                "code": "x",
-            }
-        },
-        {"error": {"code": 400, "message": "the request exceeds the available context size", "type": "x"}},
-    ],
-)
-def test_material_that_is_too_long_for_the_model_is_a_failure_for_good(server, vocabulary, body):
-    server.says(Canned(status=400, body=json.dumps(body)))
-    with pytest.raises(ExtractorError, match="cannot read that much at once") as caught:
-        extract(vocabulary)
+# What servers of small models say, each in its own words (OpenAI and vLLM; llama.cpp; Groq and others).
+TOO_LONG = [
+    {"error": {"message": "This model's maximum context length is 4096 tokens. However, you sent 9000", "code": "x"}},
+    {"error": {"code": 400, "message": "the request exceeds the available context size", "type": "x"}},
+    {"error": {"message": "Prompt is too long.", "type": "invalid_request_error", "code": "context_length_exceeded"}},
+]
+
+
+def reading_at_most(characters, body=TOO_LONG[0]):
+    """A model with a short context: it finds the rules that stand in what it can read."""
+
+    def reply(told):
+        if len(told) > characters:
+            return Canned(status=400, body=json.dumps(body))
+        numbers = dict.fromkeys(re.findall(r"Rule (\d+) holds", told))
+        return saying(
+            *({**FACT, "content": f"It is so: {number}.", "quote": f"Rule {number} holds."} for number in numbers)
+        )
+
+    return reply
+
+
+def rules(count):
+    filling = "This sentence fills the page and says nothing that anybody would keep. " * 20
+    return "\n\n".join(f"ana: Rule {number} holds. {filling}" for number in range(count))
+
+
+@pytest.mark.parametrize("body", TOO_LONG)
+def test_what_is_too_long_for_the_model_is_read_in_halves(server, vocabulary, body):
+    server.says(reading_at_most(8_000, body))
+    extraction = extract(vocabulary, rules(14))
+    assert {fact.content for fact in extraction.facts} == {f"It is so: {number}." for number in range(14)}
+    assert all(fact.quote and not fact.doubt for fact in extraction.facts)
+    assert (extraction.refused, extraction.note) == ((), "")
+    refused = [asked for asked in server.asked if len(asked["messages"][-1]["content"]) > 8_000]
+    # What is refused costs no tokens; only what was read is counted.
+    assert extraction.usage.calls == len(server.asked) - len(refused)
+    assert len(refused) <= 3
+
+
+def test_how_much_a_model_can_read_is_learned_once(server, vocabulary):
+    server.says(reading_at_most(8_000))
+    extract(vocabulary, rules(14))
+    before = len(server.asked)
+    extraction = extract(vocabulary, rules(14))
+    assert len(extraction.facts) == 14
+    later = server.asked[before:]
+    assert all(len(asked["messages"][-1]["content"]) <= 8_000 for asked in later)
+    # A while later it is tried again: it may be another model behind the same name.
+    for name, (tokens, _) in list(findings._room.items()):
+        findings._room[name] = tokens, 0.0
+    server.says(reading_at_most(1_000_000))
+    before = len(server.asked)
+    extract(vocabulary, rules(14))
+    assert len(server.asked) == before + 1
+
+
+@pytest.mark.parametrize("text", [TEXT, rules(14)])
+def test_a_model_that_can_read_next_to_nothing_is_a_failure_for_good_with_its_reason(server, vocabulary, text):
+    server.says(reading_at_most(10))
+    with pytest.raises(
+        TooLong, match=r"cannot read even [\d,]+ tokens of the material beside its instructions"
+    ) as caught:
+        extract(vocabulary, text)
     assert caught.value.permanent
+    assert "longer context" in caught.value.message
+    assert len(server.asked) <= 5
+
+
+def test_what_was_spent_before_the_smallest_part_did_not_fit_is_told(server, vocabulary):
+    refusal = Canned(status=400, body=json.dumps(TOO_LONG[0]))
+    server.says(refusal, Canned(saying(FACT), usage=(10, 2)), refusal)
+    with pytest.raises(TooLong) as caught:
+        extract(vocabulary, rules(14))
+    assert caught.value.usage == Usage(1, 10, 2)
+
+
+def test_too_many_facts_to_be_typed_at_once_are_typed_in_halves(server, vocabulary):
+    odd = [{**FACT, "content": f"It is so: {number}.", "type": "folklore"} for number in range(6)]
+
+    def reply(told):
+        if "Material (" in told:
+            return saying(*odd)
+        contents = re.findall(r"It is so: (\d)\.", told)
+        if len(contents) > 2:
+            return Canned(status=400, body=json.dumps(TOO_LONG[0]))
+        return saying(
+            *(
+                {"number": at, "type": "bug_fixes" if int(number) % 2 else "ownership"}
+                for at, number in enumerate(contents, 1)
+            )
+        )
+
+    server.says(reply)
+    typed = {fact.content: fact.type for fact in extract(vocabulary).facts}
+    assert typed == {f"It is so: {n}.": "bug_fixes" if n % 2 else "ownership" for n in range(6)}
 
 
 @pytest.mark.parametrize("canned", [Canned("x", delay=3), Canned("x" * 500, trickle=0.05)])

@@ -19,6 +19,7 @@ from apps.capture.extractors.rules import (
 )
 from apps.capture.splitting import readable
 from apps.taxonomy.seed import EXCLUSIONS, TYPES
+from tests.capture.labelled.measuring import measure
 
 VOCABULARY = Vocabulary(tuple(TypeChoice(row.name, row.slug, row.description) for row in TYPES), EXCLUSIONS)
 
@@ -460,3 +461,83 @@ def test_hostile_text_is_read_without_delay(seed):
 
     for fact in extract(text, "merge_request").facts:
         assert fact.quote in text
+
+
+# --- decisions of nobody in particular, and owners ----------------------------------------------------------
+
+PASSIVE = [
+    "It was decided to keep the monolith until the ledger is split.",
+    "It was agreed that all services log in JSON.",
+    "It has been decided not to support Internet Explorer.",
+    "It was decided in the guild to drop Redis.",
+    "After the outage it was decided to pin the base image.",
+    "Kafka was chosen over RabbitMQ because of replay.",
+    "Postgres was selected as the store for events.",
+    "The decision was made to move billing to its own service.",
+    "Es wurde beschlossen, die Rechnungen in EUR zu speichern.",
+    "Gestern wurde vereinbart, Kafka zu nehmen.",
+    "Il a été décidé de garder le monolithe.",
+    "Se decidió usar Kafka para los eventos.",
+    "Foi decidido usar filas para os e-mails.",
+]
+OWNED = [
+    "Owner of the billing service is team Atlas.",
+    "The owner of the gateway is the platform team.",
+    "Owner of checkout: team payments",
+    "Ownership of the search index lies with the discovery squad.",
+    "Ownership of the mobile app moved to the apps guild.",
+    "Responsible for the data lake is the analytics group.",
+    "The team responsible for invoices is Mercury.",
+    "The gateway's owner is the platform team.",
+    "Maintainer of the CLI is the developer experience team.",
+    "Zuständig für die Abrechnung ist das Team Merkur.",
+    "Eigentümer von Checkout ist Team Orion.",
+    "Le propriétaire du portail est l'équipe Web.",
+    "El responsable de pagos es el equipo Fénix.",
+]
+ALIKE = [
+    "It was late when it failed.",
+    "It was decided yesterday.",
+    "It was agreed.",
+    "It was resolved in 2.3.1.",
+    "It was settled quickly, thanks!",
+    "It is possible to run the tests in parallel.",
+    "The owner of this file is root.",
+    "Who is the owner of the gateway?",
+    "The column owner is nullable.",
+    "The winner was chosen by lot.",
+    "A seat was picked for each guest.",
+    "The default branch was selected in the dialog.",
+    "The option was chosen for you by the wizard.",
+    "The responsible team is on call.",
+]
+
+
+@pytest.mark.parametrize("text", PASSIVE)
+def test_a_decision_in_the_passive_is_a_decision(text):
+    fact = only_fact(text, "chat")
+    assert (fact.content, fact.quote) == (text, text)
+    assert fact.type in ("architecture_decisions", "dependency_decisions")
+
+
+@pytest.mark.parametrize("text", OWNED)
+def test_a_team_is_found_as_the_owner_in_whatever_order(text):
+    fact = only_fact(text, "chat")
+    assert (fact.content, fact.type) == (text, "ownership")
+
+
+@pytest.mark.parametrize("text", ALIKE)
+def test_what_only_sounds_like_it_is_no_fact(text):
+    assert facts(text, "chat") == ()
+
+
+@pytest.mark.parametrize("text", ["Owner of the gateway is Anna.", "Responsible for the exports is Ben."])
+def test_a_person_is_no_owner(text):
+    (refused,) = extract(text, "chat").refused
+    assert refused.reason == ABOUT_A_PERSON
+
+
+def test_on_the_labelled_messages_nearly_all_that_is_found_is_worth_it():
+    everything, _, unseen = measure()
+    assert everything.precision >= 0.95 and unseen.precision >= 0.95
+    assert everything.recall >= 0.7

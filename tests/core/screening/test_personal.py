@@ -79,7 +79,27 @@ def test_positions_are_in_order_and_within_the_text(text: str) -> None:
         end = finding.end
 
 
-@pytest.mark.parametrize("unit", ["a.", "1 ", "a@", "+1 ", "DE12 ", "9", "a-", "(1)"])
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "a.",
+        "1 ",
+        "a@",
+        "+1 ",
+        "DE12 ",
+        "9",
+        "a-",
+        "(1)",
+        "0171 ",
+        "01 ",
+        "030/1234 ",
+        "a(at)",
+        "a (at) b(dot)",
+        "a at b dot ",
+        "&#48;",
+        "%30",
+    ],
+)
 def test_cost_grows_with_the_length_and_not_faster(unit: str) -> None:
     def seconds(length: int) -> float:
         text = unit * (length // len(unit))

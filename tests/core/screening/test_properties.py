@@ -22,7 +22,7 @@ from apps.core.screening import (
 )
 from tests.core.screening import corpus
 
-LINES = [line.text for line in (*corpus.read("secret"), *corpus.read("harmless"))]
+LINES = [line.text for label in ("secret", "personal", "harmless") for line in corpus.read(label)]
 # What rules begin with or turn on, so that generated texts reach into them.
 PIECES = [
     *(
@@ -90,6 +90,25 @@ PIECES = [
         "&",
         "\x1b[1m",
         "\x1b]",
+    ),
+    *(
+        "&#112;",
+        "&amp;#x70;",
+        "%70",
+        "%2570",
+        "\\u0070",
+        "%3D",
+        "what's the password?\n",
+        "pw?\n",
+        "anna: ",
+        "hunter2-xyz\n",
+        "0171 2345678 ",
+        "030 / ",
+        "06 12 ",
+        "call ",
+        "(at) ",
+        " dot ",
+        "a (dot) ",
     ),
     *(
         "\u200b",
