@@ -152,7 +152,6 @@ def test_an_import_that_was_stopped_goes_on_where_it_was(run: Any, monkeypatch: 
         ({"title": "no id"}, "no id"),
         ({"id": "A", "title": " ", "text": ""}, "neither title nor text"),
         ({"id": "A", "text": ["a"]}, "text is not text"),
-        ({"id": "A", "text": "t", "date": "soon"}, "not a date"),
         ({"id": "x" * 501, "text": "t"}, "longer than 500"),
     ],
 )
@@ -160,6 +159,14 @@ def test_a_line_that_will_not_do_is_reported_and_the_rest_goes_on(run: Any, line
     output = run([a_record(1), line, a_record(2)])
     assert "2  imported" in output and "1  refused" in output
     assert "line 2" in output and reason in output
+
+
+@pytest.mark.parametrize("date", ["soon", "2023-14-05", "0000-00-00", 2023, ["2024-05-31"]])
+def test_a_date_that_is_none_is_left_out_and_the_record_stays(run: Any, date: Any) -> None:
+    output = run([a_record(1, date=date)])
+    assert "1  imported" in output and "1  without a date" in output
+    assert "imported without a date" in output
+    assert memory(1).valid_from is None
 
 
 def test_secrets_and_personal_data_are_masked_before_they_are_stored(run: Any) -> None:

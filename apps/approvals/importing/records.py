@@ -136,7 +136,7 @@ def _record(line: int, row: dict[str, Any]) -> Record:
         tier=tier,
         repos=_names(row.get("repo") or metadata.get("repo")),
         domains=_names(metadata.get("project")),
-        held_from=_moment(row.get("date"), "date"),
+        held_from=_begun(row.get("date"), notes),
         is_turned_down=status in TURNED_DOWN,
         commit=str(row["commit"])[:64] if isinstance(row.get("commit"), str) and row["commit"] else None,
         notes=tuple(dict.fromkeys(notes)),
@@ -185,6 +185,15 @@ def _names(value: Any) -> tuple[str, ...]:
     if not isinstance(value, str) or not value.strip():
         return ()
     return (" ".join(clean_text(value)[0].split())[:200],)
+
+
+def _begun(value: Any, notes: list[str]) -> datetime | None:
+    """A record is worth more than its date: one that is none is left out, and that is reported."""
+    try:
+        return _moment(value, "date")
+    except Unreadable:
+        notes.append("imported without a date, because what it gives is none such as 2024-05-31")
+        return None
 
 
 def _moment(value: Any, name: str) -> datetime | None:
