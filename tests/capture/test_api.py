@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -167,7 +167,7 @@ def test_all_faults_of_all_lines_are_said_in_their_order(api, botty):
 
 @pytest.mark.parametrize(
     ("method", "path"),
-    [("post", INGEST), ("get", f"{INGEST}{uuid4()}/"), ("get", "/api/v1/me/"), ("post", "/api/v1/candidates/")],
+    [("post", INGEST), ("get", f"{INGEST}{UUID(int=1)}/"), ("get", "/api/v1/me/"), ("post", "/api/v1/candidates/")],
 )
 def test_an_address_without_parameters_says_that_it_takes_none(api, botty, method, path):
     answer = getattr(api(botty), method)(f"{path}?approved=1&b=2", **({"data": {}} if method == "post" else {}))
