@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from apps.core.errors import Invalid
@@ -11,35 +11,40 @@ from apps.core.screening import quotable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """``depth`` is how many memories each arm brings; weights are shares of the fused relevance.
+    """``depth`` is how many memories each arm brings.
 
-    ``weighs`` lets categories count by intent, ``fades`` by age; ``follows`` gives what holds instead of a replaced
-    memory the relevance of that one. ``reranker`` is the name of one, or none.
+    ``text_weight`` is the share of words in the fused score of a ``short`` question (of so many distinct words or
+    fewer), ``text_weight_of_long`` that of a ``long`` one; the rest is the share of meaning. ``identifier_weight`` is
+    what all identifiers of the question together count, in standard deviations of the cosines.
 
     ``least_coverage`` is the share of the question's words, weighed by how rare they are, that a memory needs to be an
     answer where its meaning is not near.
+
+    ``weighs`` lets categories count by intent, ``fades`` by age; ``follows`` gives what holds instead of a replaced
+    memory the relevance of that one. ``reranker`` is the name of one, or none.
     """
 
     name: str
     depth: int = 100
-    vector_weight: float = 0.8
-    text_weight: float = 0.2
-    identifier_weight: float = 0.15
+    vector: bool = True
+    text_weight: float = 0.25
+    text_weight_of_long: float = 0.4
+    identifier_weight: float = 1.0
+    identifier_weight_of_long: float = 0.3
+    short: int = 10
+    long: int = 30
+    disputed_factor: float = 0.9
+    least_coverage: float = 0.6
     weighs: bool = True
     fades: bool = True
     follows: bool = True
     reranker: str | None = None
-    disputed_factor: float = 0.9
-    least_coverage: float = 0.6
 
 
 DEFAULT: Final = Recipe(name="default")
-VECTOR_ONLY: Final = Recipe(
-    name="vector", vector_weight=1.0, text_weight=0.0, identifier_weight=0.0, weighs=False, fades=False
-)
-TEXT_ONLY: Final = Recipe(
-    name="text", vector_weight=0.0, text_weight=1.0, identifier_weight=0.0, weighs=False, fades=False
-)
+_ONE_ARM: Final = replace(DEFAULT, identifier_weight=0.0, identifier_weight_of_long=0.0, weighs=False, fades=False)
+VECTOR_ONLY: Final = replace(_ONE_ARM, name="vector", text_weight=0.0, text_weight_of_long=0.0)
+TEXT_ONLY: Final = replace(_ONE_ARM, name="text", vector=False, text_weight=1.0, text_weight_of_long=1.0)
 
 RECIPES: Final = {recipe.name: recipe for recipe in (DEFAULT, VECTOR_ONLY, TEXT_ONLY)}
 

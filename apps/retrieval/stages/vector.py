@@ -12,7 +12,7 @@ logger = logging.getLogger(__name__)
 
 
 def run(search: Search) -> None:
-    if not search.recipe.vector_weight:
+    if not search.recipe.vector:
         search.skip("vector", f"The recipe {search.recipe.name} does not use it.")
         return
     with search.stage("vector") as stage:
