@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Final
+from typing import Any, Final
 
 from apps.evals.quality.arms.base import Arm, Question
 from apps.evals.quality.corpora import Corpus
@@ -18,9 +18,9 @@ from apps.evals.quality.measures import Values
 from apps.evals.quality.suites import Suite
 from apps.evals.quality.supersession import Graph
 
-# ``suggest(old_text, new_text)`` answers a score, or ``None`` where the new text does not look like a replacement.
-DETECTOR: Final = ("apps.candidates.detection", "suggest")
-Suggest = Callable[[str, str], float | None]
+# Has ``Statement(content, names)`` and ``replacement(old, new)``, which answers ``None`` where the new one does not
+# look like a replacement of the old one. Looked up when it is needed: there are versions without it.
+DETECTOR: Final = "apps.candidates.detection"
 
 NEAREST: Final = 3
 PRECISION: Final = "precision of suggestions"
@@ -29,21 +29,36 @@ MISSING: Final = "Suggestions of supersessions were not measured: nothing makes 
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """A statement, and the reference that others may call it by."""
+
+    text: str
+    reference: str
+
+
+@dataclass(frozen=True, slots=True)
 class Pair:
     name: str
-    old: str
-    new: str
+    old: Told
+    new: Told
     replaces: bool
 
 
+Suggest = Callable[[Told, Told], bool]
+
+
 def detector() -> Suggest | None:
-    """What makes suggestions, if this version has it."""
-    module, name = DETECTOR
+    """Whether a replacement is suggested, if this version suggests any."""
     try:
-        found: Suggest = getattr(import_module(module), name)
-    except (ImportError, AttributeError):
+        module: Any = import_module(DETECTOR)
+    except ImportError:
         return None
-    return found
+
+    def suggests(old: Told, new: Told) -> bool:
+        first, second = (module.Statement(content=one.text, names=(one.reference,)) for one in (old, new))
+        return module.replacement(first, second) is not None
+
+    return suggests
 
 
 def suggestions(suite: Suite, corpus: Corpus, graph: Graph, arm: Arm, suggest: Suggest) -> dict[str, Values]:
@@ -51,7 +66,7 @@ def suggestions(suite: Suite, corpus: Corpus, graph: Graph, arm: Arm, suggest: S
     precision: Values = {}
     recall: Values = {}
     for pair in pairs(suite, corpus, graph, arm):
-        suggested = suggest(pair.old, pair.new) is not None
+        suggested = suggest(pair.old, pair.new)
         if suggested:
             precision[pair.name] = float(pair.replaces)
         if pair.replaces:
@@ -60,7 +75,7 @@ def suggestions(suite: Suite, corpus: Corpus, graph: Graph, arm: Arm, suggest: S
 
 
 def pairs(suite: Suite, corpus: Corpus, graph: Graph, arm: Arm) -> Iterator[Pair]:
-    texts = {document.reference: document.content for document in corpus.documents}
+    texts = {one.reference: Told(one.content, one.reference) for one in corpus.documents}
     joined = {(claim.old, claim.new) for claim in suite.claims if claim.effective and not claim.needs_review}
     full = {
         (claim.old, claim.new)
@@ -75,7 +90,7 @@ def pairs(suite: Suite, corpus: Corpus, graph: Graph, arm: Arm) -> Iterator[Pair
     for at, sentence in enumerate(suite.sentences):
         if sentence.record not in texts or sentence.label == "status_only":
             continue
-        said = f"{texts[sentence.record]}\n\n{sentence.text}"
+        said = Told(f"{texts[sentence.record].text}\n\n{sentence.text}", sentence.record)
         if sentence.label == "none":
             for other in _near(sentence.record, suite, arm, graph, joined):
                 yield Pair(f"sentence {at}, {other}", texts[other], said, False)

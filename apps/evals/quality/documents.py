@@ -32,7 +32,7 @@ def _result(evaluation: Evaluation) -> Result:
             half = "" if suite.half == "both" else f", half {suite.half}"
             told = f"{suite.title} (`{suite.name}`: {suite.records:,} records, {suite.queries:,} questions{half}): "
             result.tables.append(table.under(told + heading))
-        result.notes.extend(suite.notes)
+        result.notes.extend(note for note in suite.notes if note not in result.notes)
     result.chart = _chart(evaluation)
     result.notes.append(
         "Suites and measures are described in [evaluate.md](evaluate.md). Intervals come from resampling the questions "

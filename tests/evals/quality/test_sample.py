@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from urllib.parse import quote
+from uuid import uuid4
 
 import pytest
 from django.core.management import call_command
@@ -11,7 +12,7 @@ from django.db import connection
 
 from apps.evals.benchmarks import server
 from apps.evals.management.commands.evaluate import BASELINE
-from apps.evals.quality import corpora, gate
+from apps.evals.quality import corpora, gate, growth
 from apps.evals.quality.catalogue import find_suites
 from apps.evals.quality.results import Evaluation
 from apps.evals.quality.suites import read_suite
@@ -21,8 +22,11 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.
 
 
 @pytest.fixture
-def place(settings, tmp_path):
+def place(settings, tmp_path, monkeypatch):
     """Where the command would work: databases of its own on this server, its files in a folder of its own."""
+    own = f"{server.EVALUATION}_{uuid4().hex[:8]}_"  # other processes of this run have theirs
+    monkeypatch.setattr(corpora, "PREFIX", own)
+    monkeypatch.setattr(growth, "DATABASE", f"{own}growth")
     used = connection.get_connection_params()
     name = connection.settings_dict["NAME"]
     settings.DATABASE_URL = (
@@ -30,7 +34,7 @@ def place(settings, tmp_path):
     )
     settings.DATA_DIR = tmp_path
     yield tmp_path
-    for database in server.databases(server.EVALUATION):
+    for database in server.databases(own):
         server.drop_database(database)
 
 

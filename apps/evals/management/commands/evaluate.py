@@ -32,6 +32,11 @@ from apps.evals.quality.suites import HALVES, Suite, SuiteError, read_suite
 from apps.evals.services import evaluation_store, version_here
 from apps.retrieval.recipes import RECIPES
 
+PACKAGES: Final = (
+    ("ir_measures", "ir-measures", frozenset[str]()),
+    ("bm25s", "", frozenset({"bm25", "grep"})),
+    ("Stemmer", "PyStemmer", frozenset({"bm25"})),
+)
 BASELINE: Final = SAMPLE_FOLDER / "baseline.json"
 
 
@@ -80,8 +85,9 @@ class Command(BaseCommand):
     def _handle(self, options: dict[str, Any]) -> None:
         suites = [read_suite(one, half=options["half"]) for one in find_suites(options["suites"])]
         arms = _arms(options["arms"] or [], options["recipes"] or [])
-        for module in ("ir_measures", *(["bm25s", "Stemmer"] if "bm25" in arms else [])):
-            require(module)
+        for module, package, needed_by in PACKAGES:
+            if not needed_by or {*arms} & needed_by:
+                require(module, package=package)
         folder = (options["folder"] or settings.BASE_DIR / ".data" / "eval").resolve()
         if options["inside"]:
             self._measure(suites, arms, folder, options)
