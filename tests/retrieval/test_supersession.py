@@ -92,6 +92,17 @@ def test_of_a_fork_every_branch_is_served_and_a_merge_once(remember: Callable[..
     assert labels(answer).count(merged.label) == 1
 
 
+def test_of_several_that_lead_to_one_the_most_relevant_counts(remember: Callable[..., Memory], bot: Principal) -> None:
+    near = remember(PIGEONS)
+    farther = [remember(f"Orders are counted in the warehouse, shelf {number}.") for number in range(3)]
+    merged = remember("Freight is handed to an airship operator.", supersedes=(farther[0], near, *farther[1:]))
+    (result,) = ask(bot, PIGEONS).results
+    assert result["number"] == merged.label
+    assert set(result["instead_of"]) >= {near.label}
+    alone = max(score for name, score in result["scores"].items() if name == "replaced")
+    assert alone == result["score"] > 0.9
+
+
 def test_nothing_comes_instead_of_what_was_replaced_by_something_retired(
     remember: Callable[..., Memory], bot: Principal, reviewer: Principal
 ) -> None:

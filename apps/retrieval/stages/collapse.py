@@ -40,8 +40,8 @@ def _follow(search: Search, hits: dict[UUID, Hit], old: Hit, facts: Facts) -> No
     if not search.recipe.follows:
         return
     relevance = old.scores["fused"]
-    if relevance > hit.scores.get("fused", float("-inf")):
-        hit.scores |= {"replaced": relevance}
+    if relevance > max(hit.scores.get(name, float("-inf")) for name in ("fused", "replaced")):
+        hit.scores["replaced"] = relevance
         hit.score = relevance
         weigh(search, hit, facts)
 
