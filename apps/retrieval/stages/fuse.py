@@ -7,8 +7,8 @@ rest holds none of the words. (A convex combination of standardised scores; afte
 Analysis of Fusion Functions for Hybrid Retrieval".)
 
 The longer the question, the more its words tell: somebody who pastes a paragraph uses the terms of the decision, and
-who asks in one line often uses others. The shares therefore move with the number of distinct words. They were chosen on
-one half of the evaluation's questions and confirmed on the other (docs/benchmarks.md).
+who asks in one line often uses others. The shares therefore move with the number of distinct words
+(docs/adr/0028-words-count-more-in-long-questions.md).
 """
 
 from __future__ import annotations
