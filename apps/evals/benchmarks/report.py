@@ -40,7 +40,8 @@ class Circumstances:
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT current_setting('server_version'), "
-                "coalesce((SELECT extversion FROM pg_extension WHERE extname = 'vector'), 'none')"
+                "coalesce((SELECT coalesce(installed_version, default_version) FROM pg_available_extensions "
+                "WHERE name = 'vector'), 'none')"
             )
             postgres, pgvector = cursor.fetchone()
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30

@@ -92,6 +92,11 @@ def test_a_gate_needs_something_to_compare_with(measured, tmp_path):
         call_command("evaluate", "sample", baselines=[tmp_path / "other.json"])
 
 
+def test_a_command_is_told_without_somebodys_files():
+    told = evaluate._command(["evaluate", "a b", "--output", "mine/x.json", "--half", "a", "--inside", "y"])
+    assert told == "manage.py evaluate 'a b' --half a"
+
+
 def test_a_file_that_is_no_output_is_named(tmp_path):
     (tmp_path / "found.json").write_text('{"format": 1, "suites": {"sample": {}}, "about": {}}')
     with pytest.raises(CommandError, match=r"found\.json is not what `evaluate --output` writes"):

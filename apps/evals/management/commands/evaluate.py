@@ -27,7 +27,7 @@ from apps.evals.quality.catalogue import NAMES, SAMPLE, SAMPLE_FOLDER, find_suit
 from apps.evals.quality.documents import write_section
 from apps.evals.quality.evaluation import evaluate
 from apps.evals.quality.missing import MissingPackage, require
-from apps.evals.quality.results import Evaluation, SuiteResult
+from apps.evals.quality.results import Evaluation
 from apps.evals.quality.suites import HALVES, Suite, SuiteError, read_suite
 from apps.evals.services import evaluation_store, version_here
 from apps.retrieval.recipes import RECIPES
@@ -102,7 +102,8 @@ class Command(BaseCommand):
 
     # --- in the process that measures ---
     def _measure(self, suites: Sequence[Suite], arms: Sequence[str], folder: Path, options: dict[str, Any]) -> None:
-        evaluation = Evaluation(_about(), _earlier(options["earlier"]))
+        earlier = _earlier(options["earlier"])
+        evaluation = Evaluation(_about(earlier), {name: suite for one in earlier for name, suite in one.suites.items()})
         for suite in suites:
             started = time.monotonic()
             found = evaluate(suite, arms, folder=folder, say=self._say, fresh=options["fresh"])
@@ -180,14 +181,14 @@ def _arms(arms: list[str], recipes: list[str]) -> tuple[str, ...]:
     return chosen(arms, recipes)
 
 
-def _earlier(paths: Sequence[Path]) -> dict[str, SuiteResult]:
-    suites: dict[str, SuiteResult] = {}
+def _earlier(paths: Sequence[Path]) -> list[Evaluation]:
+    found: list[Evaluation] = []
     for path in paths:
         try:
-            suites |= Evaluation.from_dict(json.loads(path.read_text())).suites
+            found.append(Evaluation.from_dict(json.loads(path.read_text())))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             raise SuiteError(f"{path} is not what `evaluate --output` writes.") from None
-    return suites
+    return found
 
 
 def _baselines(options: dict[str, Any]) -> list[Path]:
@@ -200,10 +201,21 @@ def _baselines(options: dict[str, Any]) -> list[Path]:
     return []
 
 
-def _about() -> dict[str, Any]:
-    arguments = [one for one in sys.argv[1:] if one != "--inside" and not one.endswith("/evaluation.json")]
+def _about(earlier: Sequence[Evaluation]) -> dict[str, Any]:
+    commands = [*(one.about["command"] for one in earlier), _command(sys.argv[1:])]
     return {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": shlex.join(["manage.py", *arguments]),
+        "command": "`, `".join(dict.fromkeys(commands)),
         **version_here(),
     }
+
+
+def _command(arguments: Sequence[str]) -> str:
+    """As somebody else would type it: without the files of whoever did."""
+    kept, rest = [], iter(arguments)
+    for argument in rest:
+        if argument in ("--inside", "--output", "--with", "--folder"):
+            next(rest, None)
+        else:
+            kept.append(argument)
+    return shlex.join(["manage.py", *kept])
