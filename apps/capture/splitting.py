@@ -15,8 +15,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from apps.core.screening import clean_text
+from apps.core.tokens import ASCII_WEIGHT, BYTE_WEIGHT, TOKEN, weight_of
 
 MIN_BUDGET: Final = 32
+# A character is four bytes of UTF-8 at most.
+_HEAVIEST: Final = 4 * BYTE_WEIGHT
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,42 +36,16 @@ class Part:
     heading: str
 
 
-# --- Tokens ------------------------------------------------------------------------------------------------
-
-# A character weighs, in twelfths of a token, three if it is ASCII and otherwise four a byte of its UTF-8.
-_TOKEN: Final = 12
-_ASCII_WEIGHT: Final = 3
-_BYTE_WEIGHT: Final = 4
-_HEAVIEST: Final = 4 * _BYTE_WEIGHT
-
-
-def estimated_tokens(text: str) -> int:
-    """Four ASCII characters count as one token, and so do three bytes of UTF-8 of anything else.
-
-    A Chinese, Japanese or Korean character is thus one token, an accented or Cyrillic letter two thirds of one and an
-    emoji one and a third, which errs towards smaller parts.
-    """
-    return -(-_weight(text) // _TOKEN)
-
-
-def _weight(text: str) -> int:
-    if text.isascii():
-        return _ASCII_WEIGHT * len(text)
-    ascii_characters = len(text.encode("ascii", "ignore"))
-    other_bytes = len(text.encode("utf-8", "surrogatepass")) - ascii_characters
-    return _ASCII_WEIGHT * ascii_characters + _BYTE_WEIGHT * other_bytes
-
-
 def _reach(text: str, start: int, weight: int) -> int:
     """The furthest position such that what lies between it and ``start`` weighs no more than ``weight``."""
-    size = weight // _ASCII_WEIGHT
+    size = weight // ASCII_WEIGHT
     window = text[start : start + size]
-    if _weight(window) <= weight:
+    if weight_of(window) <= weight:
         return start + len(window)
     low, high = weight // _HEAVIEST, len(window)
     while high - low > 1:
         middle = (low + high) // 2
-        if _weight(window[:middle]) <= weight:
+        if weight_of(window[:middle]) <= weight:
             low = middle
         else:
             high = middle
@@ -202,7 +179,7 @@ def parts_of(text: str, kind: str, *, budget: int) -> list[Part]:
     begin = cut = 0
     while cut < len(text):
         heading = outline.heading_at(cut)
-        end = _reach(text, begin, budget * _TOKEN)
+        end = _reach(text, begin, budget * TOKEN)
         inside = False
         if end < len(text):
             middle = max(begin + (end - begin) // 2, cut + 1)
@@ -249,12 +226,12 @@ def _last_end(pattern: re.Pattern[str], text: str, low: int, high: int) -> int:
 
 def _repeated_from(text: str, low: int, cut: int, budget: int, outline: _Outline) -> int:
     """Where the part after ``cut`` begins: a sentence or word before it, never before the paragraph that was cut."""
-    room = budget * _TOKEN // 10
-    low = max(low, cut - room // _ASCII_WEIGHT)
+    room = budget * TOKEN // 10
+    low = max(low, cut - room // ASCII_WEIGHT)
     if turns := [mark.position for mark in outline.marks_to(cut) if mark.position >= low]:
         low = turns[-1]
     low = max(low, _last_end(_PARAGRAPH, text, low, cut))
-    while _weight(text[low:cut]) > room:
+    while weight_of(text[low:cut]) > room:
         low += max(1, (cut - low) // 8)
     if low == 0 or text[low - 1] == "\n":
         return low

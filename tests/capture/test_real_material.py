@@ -16,7 +16,8 @@ import pytest
 from apps.capture.extractors.base import Material, TypeChoice, Vocabulary
 from apps.capture.extractors.rules import RulesExtractor
 from apps.capture.prefilter import prefilter
-from apps.capture.splitting import estimated_tokens, parts_of, readable
+from apps.capture.splitting import parts_of, readable
+from apps.core.tokens import estimated_tokens
 from apps.taxonomy.seed import EXCLUSIONS, TYPES
 
 VOCABULARY = Vocabulary(tuple(TypeChoice(row.name, row.slug, row.description) for row in TYPES), EXCLUSIONS)

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from apps.capture.splitting import Part, estimated_tokens, parts_of, readable
+from apps.capture.splitting import Part, parts_of, readable
+from apps.core.tokens import estimated_tokens
 
 ROOT = Path(__file__).parents[2]
 

@@ -20,8 +20,9 @@ from apps.capture.extractors.base import (
 from apps.capture.extractors.chat import Answer, ChatModel
 from apps.capture.extractors.prompts import Messages, typing_messages
 from apps.capture.extractors.replies import DROPPED, UnreadableReply, read_items
-from apps.capture.splitting import Part, estimated_tokens, parts_of
+from apps.capture.splitting import Part, parts_of
 from apps.core.screening import masked
+from apps.core.tokens import estimated_tokens
 
 NOTHING: Final = "The model found nothing durable in it."
 CUT: Final = "The model's reply was cut off."

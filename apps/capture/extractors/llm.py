@@ -30,8 +30,9 @@ from apps.capture.extractors.replies import (
     keep_one,
     read_facts,
 )
-from apps.capture.splitting import Part, estimated_tokens, parts_of
+from apps.capture.splitting import Part, parts_of
 from apps.core.screening import normalise_for_fingerprint, quotable
+from apps.core.tokens import estimated_tokens
 
 EXCLUDED: Final = "excluded"
 _EXAMPLE: Final = normalise_for_fingerprint(EXAMPLE_CONTENT)

@@ -1,19 +1,16 @@
 """What a language model is told: what is worth remembering, and that the material is data.
 
-Material stands between two markers that carry a random number of this call, so that no text can forge the end of it,
-and what is special to models' own templates is defused. Short enough for small models.
+Material stands inside a fence that it cannot close. Short enough for small models.
 """
 
 from __future__ import annotations
 
-import re
-import secrets
 from collections.abc import Iterable, Sequence
 from typing import Final
 
 from apps.capture.extractors.base import Vocabulary
 from apps.capture.splitting import Part
-from apps.core.screening import folding
+from apps.core.fencing import fenced, new_nonce
 
 Messages = list[dict[str, str]]
 
@@ -105,38 +102,3 @@ def _listed(lines: Iterable[str]) -> str:
 
 def _line(text: str) -> str:
     return " ".join(text.split())
-
-
-# --- The fence ---------------------------------------------------------------------------------------------
-
-_MARKER: Final = re.compile(r"(?<!<)<{2,}+(?=\s{0,80}(?:BEGIN|END)\b)", re.IGNORECASE)
-# What servers of models take for the end of a message or the beginning of another when they meet it in a text.
-_TEMPLATE: Final = re.compile(
-    r"<(?=[|｜])|(?<=[|｜])>|<(?=/?(?:s|bos|eos|pad|unk|(?:start|end)_of_turn|think|im_start|im_end)>)"
-    r"|<(?=</?SYS>)|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])",
-    re.IGNORECASE,
-)
-_TAGS: Final = re.compile(f"[{folding.TAGS}]+")
-
-
-def new_nonce(texts: Iterable[str]) -> str:
-    """A random number that none of the texts holds."""
-    texts = tuple(texts)
-    while True:
-        nonce = secrets.token_hex(8)
-        if not any(nonce in text for text in texts):
-            return nonce
-
-
-def fenced(text: str, nonce: str) -> str:
-    """``text`` between its markers."""
-    return f"<<<BEGIN {nonce}>>>\n{defused(text)}\n<<<END {nonce}>>>"
-
-
-def defused(text: str) -> str:
-    """``text`` with a space inside everything that looks like a marker of ours or of a model's template.
-
-    Tag characters go: models read them, and no person who looks at the material sees them.
-    """
-    text = _TAGS.sub("", text)
-    return _TEMPLATE.sub(lambda found: f" {found[0]} ", _MARKER.sub(lambda found: " ".join(found[0]), text))

@@ -26,7 +26,7 @@ from apps.capture.extractors.base import (
 from apps.capture.extractors.chat import Answer, configured_model
 from apps.capture.extractors.findings import CUT, PART_TOKENS, Findings
 from apps.capture.extractors.llm import settle_type, within
-from apps.capture.extractors.prompts import Messages, fenced, new_nonce
+from apps.capture.extractors.prompts import Messages
 from apps.capture.extractors.quotes import Passages
 from apps.capture.extractors.replies import (
     DROPPED,
@@ -39,6 +39,7 @@ from apps.capture.extractors.replies import (
     read_items,
 )
 from apps.capture.splitting import Part, parts_of
+from apps.core.fencing import fenced, new_nonce
 from apps.core.screening import clean_text
 
 UNSUPPORTED: Final = "No passage of the material says it."

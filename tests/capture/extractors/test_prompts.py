@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 from apps.capture.extractors import prompts
 from apps.capture.extractors.base import TypeChoice, Vocabulary
 from apps.capture.extractors.chat import _litellm
-from apps.capture.extractors.prompts import defused, extraction_messages, typing_messages
-from apps.capture.splitting import Part, estimated_tokens
+from apps.capture.extractors.prompts import extraction_messages, typing_messages
+from apps.capture.splitting import Part
+from apps.core import fencing
+from apps.core.fencing import defused
+from apps.core.tokens import estimated_tokens
 from apps.taxonomy.seed import EXCLUSIONS, TYPES
 
 VOCABULARY = Vocabulary(tuple(TypeChoice(row.name, row.slug, row.description) for row in TYPES), EXCLUSIONS)
@@ -107,7 +110,7 @@ def fence_of(part: Part) -> tuple[str, re.Match[str], str]:
 
 def test_the_number_is_another_in_each_call_and_never_in_the_material(monkeypatch):
     drawn = iter(["aaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbb"])
-    monkeypatch.setattr(prompts.secrets, "token_hex", lambda _: next(drawn))
+    monkeypatch.setattr(fencing.secrets, "token_hex", lambda _: next(drawn))
     _, fence, _ = fence_of_only(a_part("it knows aaaaaaaaaaaaaaaa already"))
     assert fence["nonce"] == "bbbbbbbbbbbbbbbb"
 
