@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -61,9 +61,20 @@ def search(
     ``Unavailable`` when the ledger does not answer, since nothing is served that it has not let through.
     """
     request.check()
+    return served(principal, request, look=look, tried=tried)
+
+
+def served(
+    principal: Principal,
+    request: SearchRequest,
+    *,
+    look: Callable[[Search], None],
+    tried: Mapping[str, Weighting] | None = None,
+) -> SearchAnswer:
+    """What ``look`` finds, weighed and let through as in any search; ``request`` has been checked."""
     run = _begin(principal, request, _recipe(principal, request), tried)
     with observed(run):
-        _look(run)
+        look(run)
         results = _let_through(principal, run)
     return SearchAnswer(
         results=results,
@@ -74,7 +85,8 @@ def search(
     )
 
 
-def _look(run: Search) -> None:
+def look(run: Search) -> None:
+    """By meaning, by words and by identifiers."""
     vector.run(run)
     text.run(run)
     identifier.run(run)
