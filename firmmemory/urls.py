@@ -12,6 +12,7 @@ api = [
     path("", include("apps.capture.api_urls")),
     path("", include("apps.approvals.api_urls")),
     path("", include("apps.retrieval.api_urls")),
+    path("", include("apps.answers.api_urls")),
 ]
 pages = [
     path("", include("apps.accounts.urls")),
@@ -20,6 +21,7 @@ pages = [
     path("", include("apps.capture.urls")),
     path("", include("apps.retrieval.urls")),
     path("", include("apps.evals.urls")),
+    path("", include("apps.answers.urls")),
 ]
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),

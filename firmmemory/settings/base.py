@@ -112,6 +112,7 @@ INSTALLED_APPS = [
     "apps.candidates",
     "apps.capture",
     "apps.approvals",
+    "apps.answers",
     "apps.insights",
     "apps.evals",
 ]

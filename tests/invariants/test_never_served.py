@@ -96,6 +96,10 @@ def questions() -> list[str]:
             "&intent=explain-why",
         ):
             asked.append(f"/api/v1/memories/search/?q=settled+by+the+{word}+clearing+house{more}")
+        asked.append(f"/api/v1/ask/?q=why+settled+by+the+{word}+clearing+house")
+        asked.append(f"/api/v1/context/?repo=acme/pay&q=settled+by+the+{word}+clearing+house&intent=history")
+        asked.append(f"/api/v1/context/?repo=acme/pay&path=src/{word}/clearing_house.py&budget_tokens=20000")
+    asked.append("/api/v1/context/?repo=acme/pay&budget_tokens=20000")
     return asked
 
 

@@ -58,6 +58,7 @@ REST = sorted(
 
 # What each address takes, so that what is refused is refused for its workspace and nothing else.
 BODIES = {
+    "ask": {},
     "candidates": a_body(),
     "candidate": {},
     "candidate-approve": {"version": 1},
@@ -72,6 +73,7 @@ BODIES = {
         "scope": {"firm": True},
         "sources": [{"kind": "chat", "reference": "x"}],
     },
+    "context": {},
     "event": {},
     "memory": {},
     "memories-search": {},
@@ -82,7 +84,11 @@ BODIES = {
     "schema": {},
     "taxonomy": {},
 }
-QUERIES = {"memories-search": {"q": MARK, "limit": "100"}}
+QUERIES = {
+    "ask": {"q": MARK},
+    "context": {"repo": f"git@git.example:acme/{MARK}.git", "q": MARK, "intent": "implement"},
+    "memories-search": {"q": MARK, "limit": "100"},
+}
 
 
 @pytest.fixture
