@@ -50,12 +50,16 @@ class Answer:
         """The sentences with their citations; those of a model follow one another, quotations stand by themselves."""
         if not self.sentences:
             return COULD_NOT_LOOK if self.degraded and not self.results else NOTHING
-        told = " ".join(sentence.marked for sentence in self.sentences if sentence.how == COMPOSED)
-        return "\n".join(filter(None, [told, *(each.marked for each in self.sentences if each.how != COMPOSED)]))
+        told = " ".join(sentence.marked for sentence in self.composed)
+        return "\n".join(filter(None, [told, *(sentence.marked for sentence in self.quotations)]))
 
     @property
-    def is_composed(self) -> bool:
-        return any(sentence.how == COMPOSED for sentence in self.sentences)
+    def composed(self) -> list[Sentence]:
+        return [sentence for sentence in self.sentences if sentence.how == COMPOSED]
+
+    @property
+    def quotations(self) -> list[Sentence]:
+        return [sentence for sentence in self.sentences if sentence.how != COMPOSED]
 
     def as_dict(self) -> dict[str, Any]:
         return {

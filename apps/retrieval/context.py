@@ -18,7 +18,7 @@ from apps.core.screening import check_text
 from apps.retrieval import services
 from apps.retrieval.packing import Pack, Piece, packed
 from apps.retrieval.pipeline import Search
-from apps.retrieval.request import SearchRequest
+from apps.retrieval.request import MAX_QUESTION, SearchRequest
 from apps.retrieval.services import SearchAnswer
 from apps.retrieval.stages import listing
 
@@ -46,7 +46,7 @@ class ContextRequest:
     @property
     def question(self) -> str:
         named = (words_of(name) for name in (self.path, self.task) if name is not None)
-        return " ".join(filter(None, (self.q, *named)))
+        return " ".join(filter(None, (self.q, *named)))[:MAX_QUESTION]
 
     def search_request(self) -> SearchRequest:
         intent = self.intent or (None if self.q is not None else IMPLEMENT)

@@ -86,7 +86,7 @@ BODIES = {
 }
 QUERIES = {
     "ask": {"q": MARK},
-    "context": {"repo": f"git@git.example:acme/{MARK}.git", "q": MARK, "intent": "implement"},
+    "context": {"repo": "acme/pay", "q": MARK, "intent": "implement"},
     "memories-search": {"q": MARK, "limit": "100"},
 }
 
@@ -219,6 +219,8 @@ def test_the_firm_itself_is_shown_its_rows(api, alice, firm):
     for row in firm["reference"]:
         assert MARK in client.get(f"/api/v1/memories/{row.pk}/").content.decode()
     assert MARK in client.get(f"/api/v1/memories/search/?q={MARK}").content.decode()
+    assert MARK in client.get(f"/api/v1/ask/?q={MARK}").json()["answer"]
+    assert MARK in client.get(f"/api/v1/context/?repo=acme/{MARK}").json()["text"]
 
 
 def test_names_and_sources_of_one_workspace_mean_nothing_in_another(api, other_workspace, firm, charlie):

@@ -371,6 +371,10 @@ def test_any_question_gets_an_answer(agent: ApiClient, remember: Any, q: str) ->
     assert ask(agent, q=q)["degraded"] is False
 
 
+def test_question_and_path_together_are_as_long_as_a_question_may_be(agent: ApiClient) -> None:
+    assert ask(agent, q="x" * 20_000, path="payments/retry.py")["degraded"] is False
+
+
 def test_without_the_embedder_it_says_so_and_goes_on(
     agent: ApiClient, remember: Any, pool: Mem0Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
