@@ -20,8 +20,8 @@ pages = [
     path("", include("apps.candidates.urls")),
     path("", include("apps.capture.urls")),
     path("", include("apps.retrieval.urls")),
-    path("", include("apps.evals.urls")),
     path("", include("apps.answers.urls")),
+    path("", include("apps.evals.urls")),
 ]
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),

@@ -15,10 +15,10 @@ from django.conf import settings
 
 from apps.answers.sentences import COMPOSED, Sentence, source_of
 from apps.answers.support import related, supports
-from apps.capture.extractors.base import ExtractorError
+from apps.capture.extractors.base import ExtractorError, Usage
 from apps.capture.extractors.chat import ChatModel
 from apps.capture.extractors.prompts import Messages
-from apps.capture.extractors.replies import Item, read_items
+from apps.capture.extractors.replies import Item, UnreadableReply, read_items
 from apps.core.fencing import fenced, new_nonce
 from apps.core.screening import clean_text
 from apps.core.tokens import estimated_tokens
@@ -59,7 +59,8 @@ class Composed:
     """``dropped`` counts sentences that are not shown, because nothing that was given supports them."""
 
     sentences: tuple[Sentence, ...]
-    dropped: int = 0
+    dropped: int
+    usage: Usage
 
 
 def composed(question: str, results: Sequence[dict[str, Any]]) -> Composed:
@@ -71,10 +72,13 @@ def composed(question: str, results: Sequence[dict[str, Any]]) -> Composed:
         answer = _bounded.run(lambda: model.ask(messages), seconds=SECONDS)
     except ProviderTimeout as error:
         raise ExtractorError(error.message) from None
-    items = read_items(answer.text, key="sentences", mark="text").items[:MAX_SENTENCES]
+    try:
+        items = read_items(answer.text, key="sentences", mark="text").items[:MAX_SENTENCES]
+    except UnreadableReply as error:
+        raise ExtractorError(error.message, usage=answer.usage) from None
     sentences = [_sentence(item, given) for item in items]
     kept = tuple(sentence for sentence in sentences if sentence is not None)
-    return Composed(kept, len(sentences) - len(kept))
+    return Composed(kept, len(sentences) - len(kept), answer.usage)
 
 
 def _given(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

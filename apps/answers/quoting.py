@@ -10,7 +10,8 @@ from typing import Any, Final
 from django.utils.formats import date_format
 
 from apps.answers.sentences import CHANGED, QUOTED, Sentence, source_of
-from apps.retrieval.contents import contents_of
+from apps.retrieval.contents import Contents, contents_of
+from apps.retrieval.likeness import say_the_same
 
 # Of a longer memory, the passage that has most to do with the question.
 MAX_QUOTE: Final = 700
@@ -20,8 +21,15 @@ _READ: Final = 20_000
 
 
 def quoted(question: str, results: Sequence[dict[str, Any]]) -> list[Sentence]:
-    """The best results, each as a sentence; where it replaced another, with what held before."""
-    return [sentence for result in results[:QUOTED_AT_MOST] for sentence in _quoted(question, result)]
+    """The best results, each as a sentence; where it replaced another, with what held before. None is said twice."""
+    said: list[Contents] = []
+    sentences: list[Sentence] = []
+    for result in results[:QUOTED_AT_MOST]:
+        contents = contents_of(result["content"])
+        if not any(say_the_same(contents, earlier) for earlier in said):
+            said.append(contents)
+            sentences += _quoted(question, result)
+    return sentences
 
 
 def _quoted(question: str, result: dict[str, Any]) -> Iterator[Sentence]:
@@ -38,7 +46,7 @@ def _quoted(question: str, result: dict[str, Any]) -> Iterator[Sentence]:
 
 def changes_of(question: str, result: dict[str, Any]) -> list[Sentence]:
     """What held until when, and what does since; empty where nothing was replaced, or no chain was asked for."""
-    before = [entry for entry in result.get("chain", ()) if entry["status"] == "superseded"]
+    before = [entry for entry in result.get("chain", ()) if entry["status"] == "superseded" and _ever_held(entry)]
     if not before:
         return []
     said = [_sentence(question, entry, f"{_while(entry)} it was:") for entry in before]
@@ -49,11 +57,17 @@ def _sentence(question: str, entry: dict[str, Any], said_before: str) -> Sentenc
     return Sentence(passage_of(entry["content"], question), (source_of(entry),), CHANGED, said_before)
 
 
+def _ever_held(entry: dict[str, Any]) -> bool:
+    """What was replaced before it began was never in force."""
+    since, until = entry["valid_from"], entry["valid_to"]
+    return not (since and until) or datetime.fromisoformat(since) < datetime.fromisoformat(until)
+
+
 def _while(entry: dict[str, Any]) -> str:
     until, since = entry["valid_to"], entry["valid_from"]
     if not until:
         return "Before that"
-    return f"From {_day(since)} until {_day(until)}" if since and since < until else f"Until {_day(until)}"
+    return f"From {_day(since)} until {_day(until)}" if since else f"Until {_day(until)}"
 
 
 def _day(moment: str) -> str:

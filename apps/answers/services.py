@@ -10,9 +10,10 @@ from typing import Any, Final
 from django.conf import settings
 
 from apps.accounts.principal import Principal
-from apps.answers.composing import composed
+from apps.answers.composing import Composed, composed
 from apps.answers.quoting import changes_of, quoted
 from apps.answers.sentences import COMPOSED, Sentence, citations_of
+from apps.answers.use import use_record
 from apps.capture.budget import seconds_until_affordable
 from apps.capture.extractors.base import ExtractorError
 from apps.core.screening import masked
@@ -49,7 +50,7 @@ class Answer:
     def text(self) -> str:
         """The sentences with their citations; those of a model follow one another, quotations stand by themselves."""
         if not self.sentences:
-            return COULD_NOT_LOOK if self.degraded and not self.results else NOTHING
+            return COULD_NOT_LOOK if self.degraded else NOTHING
         told = " ".join(sentence.marked for sentence in self.composed)
         return "\n".join(filter(None, [told, *(sentence.marked for sentence in self.quotations)]))
 
@@ -89,7 +90,7 @@ def ask(*, principal: Principal, q: str, repos: tuple[str, ...] | None = None) -
     """
     found = search(principal=principal, request=SearchRequest(q=q, repos=repos, limit=FOUND))
     question = masked(q.strip())
-    told = _told(question, found)
+    told = _told(principal, question, found)
     return Answer(
         question=question,
         sentences=told.sentences,
@@ -101,7 +102,7 @@ def ask(*, principal: Principal, q: str, repos: tuple[str, ...] | None = None) -
     )
 
 
-def _told(question: str, found: SearchAnswer) -> _Told:
+def _told(principal: Principal, question: str, found: SearchAnswer) -> _Told:
     if not found.results:
         return _Told(())
     if not settings.FIRM_MEMORY_LLM_MODEL:
@@ -109,14 +110,16 @@ def _told(question: str, found: SearchAnswer) -> _Told:
     if seconds_until_affordable() > 0:
         return _quoted(question, found.results, because=_NO_TOKENS)
     try:
-        return _composed(question, found.results)
+        answer = composed(question, found.results)
     except ExtractorError as error:
+        use_record(principal.workspace, error.usage)
         logger.warning("An answer could not be composed: %s", error.message)
         return _quoted(question, found.results, because=_NO_MODEL)
+    use_record(principal.workspace, answer.usage)
+    return _composed(question, found.results, answer)
 
 
-def _composed(question: str, results: Sequence[dict[str, Any]]) -> _Told:
-    answer = composed(question, results)
+def _composed(question: str, results: Sequence[dict[str, Any]], answer: Composed) -> _Told:
     if not answer.sentences:
         return _quoted(question, results, because=_NOT_SUPPORTED) if answer.dropped else _Told((), _NO_ANSWER)
     note = f"{_counted(answer.dropped)} left out, because what was cited does not say so." if answer.dropped else ""

@@ -21,9 +21,9 @@ _TOKEN: Final = re.compile(
 )
 # How far back it is looked for what a word follows on.
 _LOOK_BACK: Final = 8
-_IDENTIFIER: Final = re.compile(r"[^\W\d]\w*(?:[_./:]+\w+)+|[^\W\d_]+_\w+")
+_IDENTIFIER: Final = re.compile(r"(?<!\w)(?:[^\W\d]\w*+(?:[./:]++\w++)++|[^\W\d_]++_\w++)")
 _CLAUSE: Final = re.compile(
-    r"(?<=[.!?;:])\s+|\n+|(?<=[。！？；，、])|,\s+|\s+[—–-]\s+"
+    r"(?<=[.!?;:])\s+|\n+|(?<=[。！？；，、])|,\s+|(?<!\s)\s++[—–-]\s+"
     r"|\b(?:because|since|so that|but|unless|although|whereas|and|weil|aber|sondern|damit|und|et|car|mais)\b",
     re.IGNORECASE,
 )
@@ -46,10 +46,10 @@ not never no none nobody nothing nowhere neither nor without cannot cant wont do
 shouldnt mustnt wouldnt hasnt havent avoid forbid forbidden prohibited refuse refuses refused disallowed instead
 nicht statt anstatt nie niemals kein keine keinen keiner keinem keines ohne nichts niemand verboten
 ne pas jamais sans aucun aucune rien
-nunca jamás sin ningún ninguna ninguno nada
+nunca jamás jamas sin ningún ningun ninguna ninguno nada
 """
 _NEGATIONS: Final = frozenset(_NEGATIONS_WORDS.split())
-_BEFORE_A_NEGATION: Final = re.compile(rf"\s+(?=(?:{'|'.join(sorted(_NEGATIONS))})\b)", re.IGNORECASE)
+_BEFORE_A_NEGATION: Final = re.compile(rf"(?<!\s)\s++(?=(?:{'|'.join(sorted(_NEGATIONS))})\b)", re.IGNORECASE)
 _UNSPACED_NEGATION: Final = re.compile("[不沒没无無未非禁]|ない|ません|せず|なし|ไม่")
 _TO_TWELVE: Final = "two three four five six seven eight nine ten eleven twelve"
 _TO_TWELVE_IN_GERMAN: Final = "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf"

@@ -26,7 +26,8 @@ LEAST_TOKENS: Final = 200
 MOST_TOKENS: Final = 20_000
 DEFAULT_TOKENS: Final = 2_000
 MAX_NAME: Final = 1_000
-LOOKED_AT: Final = 100
+# So many of the best are weighed against one another; a budget holds more than that only if they are very short.
+LOOKED_AT: Final = 200
 IMPLEMENT: Final = "implement"
 # Whatever their category weighs: what the code must keep to.
 RULES: Final = frozenset({"coding_conventions", "business_rules"})

@@ -14,10 +14,12 @@ from django.contrib.auth.models import User
 from apps.accounts.models import Audience, TokenKind, Workspace
 from apps.accounts.principal import Principal
 from apps.answers import composing
-from apps.answers.quoting import MAX_QUOTE, passage_of
+from apps.answers.models import ModelUse
+from apps.answers.quoting import MAX_QUOTE, changes_of, passage_of
 from apps.answers.services import COULD_NOT_LOOK, NOTHING
 from apps.approvals.restrictions import source_restrict
 from apps.candidates.proposal import ScopeInput
+from apps.capture.budget import tokens_of_the_day
 from apps.core.clock import now
 from apps.memories.models import EdgeKind, Memory, Supersession
 from apps.memories.providers.base import ProviderError
@@ -58,6 +60,14 @@ def test_without_a_model_the_statements_answer_in_their_own_words(agent: ApiClie
     assert [result["number"] for result in body["results"]] == [memory.label]
     assert body["degraded"] is False
     assert body["intent"] == "look-up"
+
+
+def test_nothing_is_said_twice(agent: ApiClient, remember: Any) -> None:
+    first = remember("Refunds are paid out in the currency of the invoice.")
+    second = remember("In the currency of the invoice refunds are paid out.")
+    body = ask(agent)
+    assert len(body["sentences"]) == 1
+    assert {result["number"] for result in body["results"]} == {first.label, second.label}
 
 
 def test_nothing_known_is_said_and_nothing_invented(agent: ApiClient, remember: Any) -> None:
@@ -112,6 +122,18 @@ def test_minds_that_were_changed_are_told_in_the_chains_own_words(
     ]
     assert {sentence["how"] for sentence in body["sentences"]} == {"changed"}
     assert body["citations"] == [str(memory.pk) for memory in changed]
+
+
+def test_what_was_replaced_before_it_began_never_was() -> None:
+    """Imported records are like that."""
+    known = {"status": "superseded", "content": "Orders are sent by pigeon.", "number": "M-1", "id": "1"}
+    result = {"status": "active", "content": "Orders are sent by drone.", "number": "M-2", "id": "2"}
+    result |= {"valid_from": "2024-03-01T00:00:00+00:00", "recorded_at": "2026-01-01T00:00:00+00:00"}
+    never = known | {"valid_from": "2025-03-01T00:00:00+00:00", "valid_to": "2024-03-01T00:00:00+00:00"}
+    assert changes_of("orders", result | {"chain": [never, result]}) == []
+    undated = known | {"valid_from": None, "valid_to": None}
+    told = changes_of("orders", result | {"chain": [undated, result]})
+    assert [sentence.said_before for sentence in told] == ["Before that it was:", "Since 1 March 2024 it is:"]
 
 
 def test_other_questions_are_answered_by_what_holds(agent: ApiClient, changed: tuple[Memory, Memory, Memory]) -> None:
@@ -282,14 +304,17 @@ def test_nothing_found_asks_no_model(agent: ApiClient, remember: Any, model: Mod
 
 
 def test_the_days_tokens_hold_for_answers_too(
-    agent: ApiClient, remember: Any, model: ModelServer, monkeypatch: pytest.MonkeyPatch
+    agent: ApiClient, remember: Any, model: ModelServer, settings: Any
 ) -> None:
-    from apps.answers import services
-
     remember(REFUNDS)
-    monkeypatch.setattr(services, "seconds_until_affordable", lambda: 60.0)
+    settings.FIRM_MEMORY_LLM_DAILY_TOKENS = 3_000
+    model.says(Canned('{"sentences":[]}', usage=(900, 100)), Canned("no JSON", usage=(1_900, 100)))
+    ask(agent)
+    assert tokens_of_the_day() == 1_000
+    ask(agent)
+    assert tokens_of_the_day() == 3_000
     body = ask(agent)
-    assert model.asked == []
+    assert len(model.asked) == 2 and ModelUse.objects.get().calls == 2
     assert body["degraded"] is True and "used up" in body["note"]
 
 
