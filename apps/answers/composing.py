@@ -15,8 +15,8 @@ from django.conf import settings
 
 from apps.answers.sentences import COMPOSED, Sentence, source_of
 from apps.answers.support import related, supports
-from apps.capture.extractors.base import ExtractorError, Usage
-from apps.capture.extractors.chat import ChatModel
+from apps.capture.extractors.base import ExtractorError, TooLong, Usage
+from apps.capture.extractors.chat import Answer, ChatModel
 from apps.capture.extractors.prompts import Messages
 from apps.capture.extractors.replies import Item, UnreadableReply, read_items
 from apps.core.fencing import fenced, new_nonce
@@ -28,9 +28,11 @@ from apps.memories.providers.bounded import Bounded
 # Somebody waits. It includes the first import of LiteLLM, which takes seconds and goes on if it takes longer.
 SECONDS: Final = 20.0
 _OF_THE_CALL: Final = 18.0
-GIVEN_TOKENS: Final = 8_000
+# What the model is given, and what it is given instead if it cannot read that much at once.
+GIVEN_TOKENS: Final = (8_000, 1_500)
 MAX_SENTENCES: Final = 12
 MAX_QUESTION: Final = 8_000
+MAX_SHORT_QUESTION: Final = 1_000
 _bounded = Bounded("The language model")
 
 _TASK: Final = """\
@@ -64,12 +66,9 @@ class Composed:
 
 
 def composed(question: str, results: Sequence[dict[str, Any]]) -> Composed:
-    """One call of the model. Raises ``ExtractorError`` where it does not answer in time, or not as it was asked to."""
-    given = {result["number"]: result for result in _given(results)}
-    model = ChatModel(settings.FIRM_MEMORY_LLM_MODEL, seconds=min(settings.FIRM_MEMORY_LLM_TIMEOUT, _OF_THE_CALL))
-    messages = _messages(question[:MAX_QUESTION], list(given.values()))
+    """Raises ``ExtractorError`` where the model does not answer in time, or not as it was asked to."""
     try:
-        answer = _bounded.run(lambda: model.ask(messages), seconds=SECONDS)
+        answer, given = _bounded.run(lambda: _asked(question, results), seconds=SECONDS)
     except ProviderTimeout as error:
         raise ExtractorError(error.message) from None
     try:
@@ -81,15 +80,25 @@ def composed(question: str, results: Sequence[dict[str, Any]]) -> Composed:
     return Composed(kept, len(sentences) - len(kept), answer.usage)
 
 
-def _given(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _asked(question: str, results: Sequence[dict[str, Any]]) -> tuple[Answer, dict[str, dict[str, Any]]]:
+    """What the model said, and what it was given, by number."""
+    model = ChatModel(settings.FIRM_MEMORY_LLM_MODEL, seconds=min(settings.FIRM_MEMORY_LLM_TIMEOUT, _OF_THE_CALL))
+    most, less = (_given(results, tokens=tokens) for tokens in GIVEN_TOKENS)
+    try:
+        return model.ask(_messages(question[:MAX_QUESTION], list(most.values()))), most
+    except TooLong:
+        return model.ask(_messages(question[:MAX_SHORT_QUESTION], list(less.values()))), less
+
+
+def _given(results: Sequence[dict[str, Any]], *, tokens: int) -> dict[str, dict[str, Any]]:
     """As many of the best as fit, each whole."""
-    left = GIVEN_TOKENS
-    given = []
+    left = tokens
+    given = {}
     for result in results:
-        tokens = estimated_tokens(result["content"]) + 30
-        if tokens <= left:
-            left -= tokens
-            given.append(result)
+        needed = estimated_tokens(result["content"]) + 30
+        if needed <= left:
+            left -= needed
+            given[result["number"]] = result
     return given
 
 

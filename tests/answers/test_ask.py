@@ -407,11 +407,23 @@ def test_a_model_is_shown_nothing_that_the_reader_may_not_see(
 def test_what_is_too_much_for_one_call_is_not_cut(
     agent: ApiClient, remember: Any, model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(composing, "GIVEN_TOKENS", 120)
+    monkeypatch.setattr(composing, "GIVEN_TOKENS", (120, 120))
     remember(f"{REFUNDS} {'And so on. ' * 60}")
     short = remember("Refunds are paid out in euros.")
     ask(agent)
     assert "And so on" not in model.told() and f"{short.label}:" in model.told()
+
+
+def test_a_model_with_a_short_context_is_given_less(agent: ApiClient, remember: Any, model: ModelServer) -> None:
+    memory = remember(REFUNDS)
+    remember(f"Refunds are paid out in the currency of the invoice, as the runbook says. {'And so on. ' * 600}")
+    too_long = {"error": {"message": "This model's maximum context length is 2048 tokens.", "type": "error"}}
+    too_long["error"]["code"] = "context_length_exceeded"
+    answer = saying(("Accounting may not show exchange gains.", [memory.label]))
+    model.says(Canned(status=400, body=json.dumps(too_long)), answer)
+    body = ask(agent)
+    assert body["sentences"][0]["how"] == "composed" and body["degraded"] is False
+    assert "And so on" in model.told(0) and "And so on" not in model.told(1)
 
 
 # --- the door -----------------------------------------------------------------------------------------------
