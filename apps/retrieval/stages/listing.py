@@ -1,7 +1,7 @@
 """What holds in a scope, whatever is asked: the best by category, confidence and age.
 
-A question has a score for each memory; here the confidence that its reviewer left it with stands in for that. It
-counts far less than any answer to a question does, so that what is listed comes after what is found.
+A question has a score for each memory; here the confidence that its reviewer left it with stands in for that, on a
+scale that ends below what the question has found.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from apps.retrieval.pipeline import Hit, Search, best_first
 
 NAME: Final = "list"
 SECONDS: Final = 2.0
-# Relevance of a memory that is certain. The least that a question finds has more than twice as much.
-SHARE: Final = 0.1
+# The relevance of a memory that is certain: below the least that was found, and above nothing.
+BELOW: Final = 0.9
+LEAST: Final = 0.001
 # Where nobody said how sure it is. A reviewer has approved it all the same.
 UNSAID: Final = 0.7
 
@@ -42,8 +43,9 @@ def run(search: Search) -> None:
     """Add to the hits what the question has not found."""
     with search.stage(NAME) as stage:
         found = {hit.memory_id for hit in search.hits}
+        scale = max(BELOW * min((hit.score for hit in search.hits), default=1.0), LEAST)
         listed = [
-            Hit(memory_id, {"fused": SHARE * confidence}, SHARE * confidence)
+            Hit(memory_id, {"fused": scale * confidence}, scale * confidence)
             for memory_id, confidence in _rows(search)
             if memory_id not in found
         ]
