@@ -18,7 +18,7 @@ import psycopg
 from django.db import connection
 
 from apps.memories.pool import FIRST_GENERATION, pool_table
-from apps.memories.providers.base import PoolQuery
+from apps.memories.providers.base import REPLACED, PoolQuery
 
 Cursor = psycopg.Cursor[tuple[Any, ...]]
 Statement = tuple[str, Any]  # as it was sent, and its parameters
@@ -27,7 +27,7 @@ _ADMITTED: Final = """
 workspace = %(workspace)s AND tier = ANY(%(tiers)s) AND status = ANY(%(statuses)s) AND audience_ids = '{{}}'
   AND {scope}
   AND (valid_from IS NULL OR valid_from <= %(valid)s)
-  AND (valid_to IS NULL OR valid_to > %(valid)s OR closed_at > %(known)s)
+  AND (valid_to IS NULL OR valid_to > %(valid)s OR closed_at > %(known)s{replaced})
   AND recorded_at <= %(known)s AND (retired_at IS NULL OR retired_at > %(known)s)
 """
 _NEAREST: Final = f"""
@@ -101,7 +101,8 @@ def _sql(template: str, query: PoolQuery, **parts: str) -> str:
     if query.repo_ids:
         alternatives.append("repo_ids && %(repos)s::bigint[]")
     scope = "true" if query.everything else f"({' OR '.join(alternatives)})"
-    return template.format(table=pool_table(FIRST_GENERATION), scope=scope, **parts)
+    replaced = f" OR status = '{REPLACED}'" if query.with_replaced else ""
+    return template.format(table=pool_table(FIRST_GENERATION), scope=scope, replaced=replaced, **parts)
 
 
 def _values(query: PoolQuery) -> dict[str, Any]:

@@ -99,7 +99,7 @@ def test_a_small_suite_is_loaded_once_measured_with_every_arm_and_grown(place, c
 
 def test_what_the_import_refuses_is_told_and_counts_as_not_found(place):
     rows = [
-        {"id": "bad", "title": "Bad", "text": "Bad.", "date": "soon"},
+        {"id": "bad", "title": "Bad", "text": ["Bad."]},
         {"id": "good", "title": "Good", "text": "Good."},
     ]
     folder = a_folder(
