@@ -20,8 +20,9 @@ class Recipe:
     ``least_coverage`` is the share of the question's words, weighed by how rare they are, that a memory needs to be an
     answer where its meaning is not near.
 
-    ``weighs`` lets categories count by intent, ``fades`` by age; ``follows`` gives what holds instead of a replaced
-    memory the relevance of that one. ``reranker`` is the name of one, or none.
+    ``weighs`` lets categories count by intent, ``fades`` by age, which leaves a score ``least_decay`` of itself at
+    least; ``follows`` gives what holds instead of a replaced memory the relevance of that one. ``reranker`` is the name
+    of one, or none.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Recipe:
     weighs: bool = True
     fades: bool = True
     follows: bool = True
+    least_decay: float = 0.8
     reranker: str | None = None
 
 

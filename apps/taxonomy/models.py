@@ -16,7 +16,7 @@ class Category(models.Model):
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="categories")
     slug = models.SlugField(max_length=40)
     half_life_days = models.PositiveIntegerField(
-        null=True, blank=True, help_text="After this many days a memory counts half. Empty: it does not fade."
+        null=True, blank=True, help_text="After this many days a memory is half as fresh. Empty: it does not fade."
     )
     ttl_days = models.PositiveIntegerField(
         null=True,

@@ -105,20 +105,33 @@ def test_a_category_counts_by_intent_as_the_taxonomy_says(
 
 @pool
 @pytest.mark.django_db
-def test_what_fades_counts_half_after_its_half_life(
+def test_freshness_halves_with_each_half_life_and_costs_a_fifth_at_most(
     remember: Callable[..., Memory], bot: Principal, workspace: Workspace
 ) -> None:
     Category.objects.filter(workspace=workspace, slug="project").update(half_life_days=100)
     old = remember("The build takes nine minutes.", valid_from=now() - timedelta(days=200))
     (result,) = ask(bot, "how long does the build take").results
     assert result["scores"]["decay"] == pytest.approx(0.25, rel=0.01)
-    assert result["score"] == pytest.approx(result["scores"]["fused"] * 0.25, rel=0.01)
+    assert result["score"] == pytest.approx(result["scores"]["fused"] * (0.8 + 0.2 * 0.25), rel=0.01)
     then = ask(bot, "how long does the build take", as_of=now() - timedelta(days=100)).results[0]
     assert then["scores"]["decay"] == pytest.approx(0.5, rel=0.01)
     ageless = ask(bot, "history of how long the build takes")
     assert ageless.intent == "history"
     assert "decay" not in ageless.results[0]["scores"]
     assert ageless.results[0]["number"] == old.label
+
+
+@pool
+@pytest.mark.django_db
+def test_of_two_alike_the_newer_comes_first_and_the_only_answer_is_the_answer(
+    remember: Callable[..., Memory], bot: Principal
+) -> None:
+    old = remember("The nightly build takes nine minutes on two cores.", valid_from=now() - timedelta(days=4_000))
+    remember("Invoices are numbered without gaps.", valid_from=now() - timedelta(days=1))
+    question = "how long does the nightly build take"
+    assert [*scores(ask(bot, question))][0:1] == [old.label]
+    new = remember("The nightly build takes eight minutes on two cores.", valid_from=now() - timedelta(days=10))
+    assert [*scores(ask(bot, question))][0:2] == [new.label, old.label]
 
 
 @pool

@@ -1,4 +1,7 @@
-"""What fades with age: half as much after each half-life of the category, score × 2^(−age / half-life).
+"""What fades with age: freshness halves with each half-life of the category, 2^(−age / half-life).
+
+It decides between answers that are about as relevant, and moves no score below ``least_decay`` of itself: the only
+answer to a question is the answer, however old (docs/adr/0029-age-decides-between-equals.md).
 
 Age runs from the moment a memory began to hold to the moment that is asked about. Somebody who asks for the history
 wants the old as much as the new.
@@ -29,8 +32,8 @@ def run(search: Search) -> None:
             if facts is None or half_life is None:
                 continue
             age = max((search.admission.valid_instant - facts.since) / timedelta(days=1), 0.0)
-            hit.scores["decay"] = factor = 2.0 ** (-age / half_life)
-            hit.score *= factor
+            hit.scores["decay"] = fresh = 2.0 ** (-age / half_life)
+            hit.score *= search.recipe.least_decay + (1.0 - search.recipe.least_decay) * fresh
             faded += 1
         search.hits.sort(key=best_first)
         stage.detail = f"{faded} of {len(search.hits)} are of a category that fades."
