@@ -108,7 +108,9 @@ def _moved_on() -> QuerySet[Memory]:
     """Of an outer candidate: what it would replace and somebody else has replaced or retired since."""
     replaced = Supersession.objects.live().full().filter(old=OuterRef("pk"))
     gone: QuerySet[Memory] = Memory.objects.filter(Exists(replaced) | ~Q(status__in=IN_FORCE))
-    return gone.filter(_Among(F("pk"), OuterRef("supersedes")) | Q(pk=OuterRef("corrects")))
+    # One list, so that one look at the index of memories serves both.
+    targets = Func(OuterRef("supersedes"), OuterRef("corrects"), function="array_append")
+    return gone.filter(_Among(F("pk"), targets))
 
 
 class _Among(Func):
