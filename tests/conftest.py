@@ -27,8 +27,10 @@ from apps.accounts.selectors import memberships_of, principal_for_token, princip
 from apps.accounts.services import member_add, token_create, workspace_add
 from apps.core import embedded_postgres
 from apps.core.embedded_postgres import EmbeddedPostgres
+from apps.memories.models import Memory
 from apps.memories.providers import registry
 from apps.memories.providers.mem0.provider import Mem0Provider
+from tests import ledger
 from tests.memories.providers.doubles import HashingEmbedder
 
 
@@ -156,6 +158,26 @@ def browser() -> Callable[..., Client]:
         if who is not None:
             client.force_login(who, backend="django.contrib.auth.backends.ModelBackend")
         return client
+
+    return make
+
+
+@pytest.fixture
+def bot(botty: Issued) -> Principal:
+    return ledger.of_token(botty.token)
+
+
+@pytest.fixture
+def reviewer(alice: User) -> Principal:
+    return ledger.of_person(alice)
+
+
+@pytest.fixture
+def remember(bot: Principal, reviewer: Principal) -> Callable[..., Memory]:
+    """Makes memories by way of the gate: proposed by a bot, approved by a reviewer."""
+
+    def make(content: str | None = None, **changes: Any) -> Memory:
+        return ledger.remember(bot, reviewer, content, **changes)
 
     return make
 

@@ -4,12 +4,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 
-from apps.accounts.principal import Principal
 from apps.capture.extractors.chat import ChatModel
-from apps.memories.models import Memory
-from tests import ledger
 from tests.capture.extractors.model_server import SECRET, ModelServer, model_server
 from tests.conftest import ApiClient, Issued
 from tests.memories.providers.doubles import HashingEmbedder
@@ -19,24 +15,6 @@ from tests.memories.providers.doubles import HashingEmbedder
 def _a_floor(embedder: HashingEmbedder) -> None:
     """What shares no word with the question is not near to it."""
     embedder.unrelated_below = 0.25
-
-
-@pytest.fixture
-def bot(botty: Issued) -> Principal:
-    return ledger.of_token(botty.token)
-
-
-@pytest.fixture
-def reviewer(alice: User) -> Principal:
-    return ledger.of_person(alice)
-
-
-@pytest.fixture
-def remember(bot: Principal, reviewer: Principal) -> Callable[..., Memory]:
-    def make(content: str | None = None, **changes: Any) -> Memory:
-        return ledger.remember(bot, reviewer, content, **changes)
-
-    return make
 
 
 @pytest.fixture

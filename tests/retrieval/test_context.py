@@ -16,7 +16,6 @@ from apps.approvals.restrictions import source_restrict
 from apps.candidates.proposal import ScopeInput
 from apps.core.clock import now
 from apps.core.tokens import estimated_tokens
-from apps.memories.models import Memory
 from apps.memories.providers.base import ProviderError
 from apps.memories.providers.mem0.provider import Mem0Provider
 from apps.retrieval.context import words_of
@@ -29,24 +28,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("pool")]
 
 CONTEXT = "/api/v1/context/"
 PAY = ScopeInput(repos=("acme/pay",))
-
-
-@pytest.fixture
-def bot(botty: Issued) -> Principal:
-    return ledger.of_token(botty.token)
-
-
-@pytest.fixture
-def reviewer(alice: User) -> Principal:
-    return ledger.of_person(alice)
-
-
-@pytest.fixture
-def remember(bot: Principal, reviewer: Principal) -> Callable[..., Memory]:
-    def make(content: str | None = None, **changes: Any) -> Memory:
-        return ledger.remember(bot, reviewer, content, **changes)
-
-    return make
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import OperationalError
 
 from apps.accounts.models import Workspace
@@ -59,21 +58,6 @@ def test_no_text_takes_long(text: str) -> None:
 
 
 pool = pytest.mark.usefixtures("pool")
-
-
-@pytest.fixture
-def bot(botty: Issued) -> Principal:
-    return ledger.of_token(botty.token)
-
-
-@pytest.fixture
-def remember(bot: Principal, alice: User) -> Callable[..., Memory]:
-    reviewer = ledger.of_person(alice)
-
-    def make(content: str, **changes: Any) -> Memory:
-        return ledger.remember(bot, reviewer, content, **changes)
-
-    return make
 
 
 def ask(principal: Principal, q: str, **values: Any) -> SearchAnswer:

@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 
 from apps.accounts.models import Workspace
 from apps.accounts.principal import Principal
@@ -19,8 +18,6 @@ from apps.retrieval.request import SearchRequest
 from apps.retrieval.services import SearchAnswer, search
 from apps.taxonomy.intents import INTENTS
 from apps.taxonomy.models import Category
-from tests import ledger
-from tests.conftest import Issued
 
 
 @pytest.mark.parametrize(
@@ -60,21 +57,6 @@ def test_the_wording_tells_what_is_asked_for(question: str, intent: str) -> None
 @pytest.mark.parametrize("question", ["what does " * 9_000, "how did " + "x" * 80_000, "was " * 20_000])
 def test_no_question_takes_long(question: str) -> None:
     assert detected(question).intent in INTENTS
-
-
-@pytest.fixture
-def bot(botty: Issued) -> Principal:
-    return ledger.of_token(botty.token)
-
-
-@pytest.fixture
-def remember(bot: Principal, alice: User) -> Callable[..., Memory]:
-    reviewer = ledger.of_person(alice)
-
-    def make(content: str, **changes: Any) -> Memory:
-        return ledger.remember(bot, reviewer, content, **changes)
-
-    return make
 
 
 def ask(principal: Principal, q: str, tried: dict[str, Weighting] | None = None, **values: Any) -> SearchAnswer:

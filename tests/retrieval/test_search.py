@@ -29,24 +29,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("pool")]
 SEARCH = "/api/v1/memories/search/"
 
 
-@pytest.fixture
-def bot(botty: Issued) -> Principal:
-    return ledger.of_token(botty.token)
-
-
-@pytest.fixture
-def reviewer(alice: User) -> Principal:
-    return ledger.of_person(alice)
-
-
-@pytest.fixture
-def remember(bot: Principal, reviewer: Principal) -> Callable[..., Memory]:
-    def make(content: str, **changes: Any) -> Memory:
-        return ledger.remember(bot, reviewer, content, **changes)
-
-    return make
-
-
 def ask(principal: Principal, q: str, **values: Any) -> SearchAnswer:
     return search(principal=principal, request=SearchRequest(q=q, **values))
 

@@ -19,29 +19,10 @@ from apps.memories.models import EdgeKind, Memory, Supersession
 from apps.retrieval.request import SearchRequest
 from apps.retrieval.services import SearchAnswer, search
 from tests import ledger
-from tests.conftest import Issued
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("pool")]
 
 PIGEONS = "Orders leave the warehouse by carrier pigeon."
-
-
-@pytest.fixture
-def bot(botty: Issued) -> Principal:
-    return ledger.of_token(botty.token)
-
-
-@pytest.fixture
-def reviewer(alice: User) -> Principal:
-    return ledger.of_person(alice)
-
-
-@pytest.fixture
-def remember(bot: Principal, reviewer: Principal) -> Callable[..., Memory]:
-    def make(content: str, **changes: Any) -> Memory:
-        return ledger.remember(bot, reviewer, content, **changes)
-
-    return make
 
 
 def ask(principal: Principal, q: str, **values: Any) -> SearchAnswer:
