@@ -15,7 +15,8 @@ class Recipe:
 
     ``text_weight`` is the share of words in the fused score of a ``short`` question (of so many distinct words or
     fewer), ``text_weight_of_long`` that of a ``long`` one; the rest is the share of meaning. ``identifier_weight`` is
-    what all identifiers of the question together count, in standard deviations of the cosines.
+    what all identifiers of the question together count, in standard deviations of the cosines; ``called_weight`` comes
+    on top where one is what a memory or a source of it is called by.
 
     ``least_coverage`` is the share of the question's words, weighed by how rare they are, that a memory needs to be an
     answer where its meaning is not near.
@@ -32,6 +33,7 @@ class Recipe:
     text_weight_of_long: float = 0.4
     identifier_weight: float = 1.0
     identifier_weight_of_long: float = 0.3
+    called_weight: float = 2.0
     short: int = 10
     long: int = 30
     disputed_factor: float = 0.9

@@ -81,7 +81,7 @@ def test_the_surer_the_newer_and_the_undisputed_come_before(agent: ApiClient, re
     old = remember(confidence=1.0, type="bug_fixes", valid_from=now() - timedelta(days=3 * 365))
     disputed = remember(confidence=1.0, type="ownership")
     ledger.report(bot, disputed)
-    assert numbers(ask(agent)) == [sure.label, disputed.label, unsure.label, old.label]
+    assert numbers(ask(agent)) == [sure.label, disputed.label, old.label, unsure.label]
 
 
 def test_what_is_asked_for_comes_before_what_only_holds(agent: ApiClient, remember: Any) -> None:

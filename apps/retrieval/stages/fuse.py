@@ -83,6 +83,7 @@ def _score(search: Search) -> None:
         meaning = cosines.get(hit.memory_id, mean)
         told = (1 - text) * meaning + text * words.get(hit.memory_id, mean)
         told += share.identifier * spread * hit.scores.get("identifier", 0.0)
+        told += search.recipe.called_weight * spread * hit.scores.get("called", 0.0)
         hit.score = hit.scores["fused"] = max(told, 0.0)
 
 

@@ -60,7 +60,7 @@ def run(search: Search) -> None:
             return
         stage.detail = f"{len(found)} hold {_listed(named)}."
         if found:
-            search.arms["identifier"] = [Hit(memory_id, {"identifier": share}) for memory_id, share in found]
+            search.arms["identifier"] = [Hit(each.memory_id, each.scores()) for each in found]
 
 
 def _listed(named: Sequence[str]) -> str:
@@ -79,12 +79,25 @@ def _could_not_look(search: Search, stage: Stage, error: Exception) -> None:
     search.degrade(Shortfall.IDENTIFIERS_FAILED, f"{note}, because the database could not do it.")
 
 
-def exact(admission: Admission, named: Sequence[str]) -> list[tuple[UUID, float]]:
-    """Memories with the share of ``named`` that they hold, in (0, 1], best first."""
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """``share`` of the names that it holds, in (0, 1]; whether it, or a source of it, is called by one of them."""
+
+    memory_id: UUID
+    share: float
+    is_called: bool
+
+    def scores(self) -> dict[str, float]:
+        return {"identifier": self.share} | ({"called": 1.0} if self.is_called else {})
+
+
+def exact(admission: Admission, named: Sequence[str]) -> list[Exact]:
+    """Best first."""
     with reading_within(SECONDS):
         keep_to_indexes()
         names = _names(admission.workspace_id, named)
-        holders = _by_source(admission, named)
+        called = _by_source(admission, named)
+        holders = defaultdict(set, {text: set(memory_ids) for text, memory_ids in called.items()})
         for at, memory_ids in _by_words(admission, names).items():
             holders[names[at].text] |= memory_ids
     weights = {name.text: name.weight for name in names}
@@ -95,7 +108,9 @@ def exact(admission: Admission, named: Sequence[str]) -> list[tuple[UUID, float]
     for text, memory_ids in holders.items():
         for memory_id in memory_ids:
             shares[memory_id] += weights.get(text, rarest) / total
-    return sorted(shares.items(), key=lambda item: (-item[1], str(item[0])))[:MAX_FOUND]
+    of_that_name = set().union(*called.values())
+    found = [Exact(memory_id, share, memory_id in of_that_name) for memory_id, share in shares.items()]
+    return sorted(found, key=lambda each: (not each.is_called, -each.share, str(each.memory_id)))[:MAX_FOUND]
 
 
 _NAMES: Final = """
