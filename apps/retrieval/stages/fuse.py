@@ -24,6 +24,8 @@ from apps.retrieval.pipeline import Hit, Search, best_first
 from apps.retrieval.recipes import Recipe
 
 LEAST_NAMED: Final = 0.5
+# Of the cosines of a question; those of a few memories may be the same, and then words and names decide.
+LEAST_SPREAD: Final = 0.05
 
 _WORD: Final = re.compile(r"\w+")
 
@@ -72,7 +74,7 @@ def _score(search: Search) -> None:
     cosines = _scores(search.arms.get("vector", ()), "vector", ids, depth)
     words = _scores(search.arms.get("text", ()), "text", ids, depth)
     if cosines:
-        mean, spread = fmean(cosines.values()), pstdev(cosines.values())
+        mean, spread = fmean(cosines.values()), max(pstdev(cosines.values()), LEAST_SPREAD)
         words = _on_the_scale_of(words, mean, spread)
     else:
         mean, spread = 0.0, 1.0
