@@ -15,10 +15,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from apps.retrieval.contents import contents_of, likeness
+from apps.retrieval.likeness import say_the_same
+
 LEAST: Final = 0.6
 _READ: Final = 6_000  # characters of a text
 _MOST_SENTENCES: Final = 60
-_REPEATS: Final = 0.8  # of the words in common
+NAMED: Final = 0.9  # the least of a cue that names the other one
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,22 +61,21 @@ def replacement(old: Statement, new: Statement) -> Suggestion | None:
 
 
 def repetition(old: Statement, new: Statement) -> Suggestion | None:
-    """The same said in nearly the same words, with the same values and no "not" in one of them alone."""
-    before, after = _Read(old), _Read(new)
-    alike = dice(before.words, after.words)
-    differs = values_of(old.content) != values_of(new.content) or _denies(old) != _denies(new)
-    if alike < _REPEATS or differs:
+    """The same said in nearly the same words, of which one of the two has none of its own."""
+    before, after = contents_of(old.content[:_READ]), contents_of(new.content[:_READ])
+    if not say_the_same(before, after):
         return None
-    return Suggestion("repeats", round(alike, 2), (f"{alike:.0%} of their words are the same, and so are all values.",))
+    alike = likeness(before, after)
+    cue = f"{alike:.0%} of their words are the same, and neither says anything that the other does not."
+    return Suggestion("repeats", round(alike, 2), (cue,))
 
 
 def suggestion(old: Statement, new: Statement) -> Suggestion | None:
     """What a reviewer should be asked about the pair."""
-    return replacement(old, new) or repetition(old, new)
-
-
-def _denies(statement: Statement) -> bool:
-    return _NOT.search(statement.content[:_READ]) is not None
+    found = replacement(old, new)
+    if found is not None and found.score >= NAMED:
+        return found
+    return repetition(old, new) or found
 
 
 Cue = tuple[float, str]
@@ -90,7 +92,8 @@ def _cues(old: _Read, new: _Read) -> Iterator[Cue]:
 
 # Behind these stands what gives way …
 _GIVES_WAY_BEHIND: Final = re.compile(
-    r"\b(?:supersed(?:es?|ing)|replac(?:es?|ing)|obsolet(?:es?|ing)|instead of|no longer (?:uses?|runs?|calls?)|"
+    r"\b(?:supersed(?:es?|ing)|replac(?:es?|ed|ing)|obsolet(?:es?|ing)|instead of|rather than|"
+    r"no longer (?:\w+(?: (?:in|on|at|by|with|through|to|from|over))?)|"
     r"switch(?:ed|es)? from|(?:moves?|moved|migrat\w+) (?:away )?from|(?:takes?|took) .{0,40}?\bover from)"
     r"\s+(?P<what>(?:[^.,;:!?]|[.,](?=\d)){3,160})",
     re.IGNORECASE,
@@ -139,7 +142,8 @@ def _said_by_new(old: _Read, new: _Read) -> Iterator[Cue]:
             yield 0.8, f"It says: “{_quoted(sentence)}”"
             return
         told = words_of(sentence) - _ABOUT_REPLACING
-        if _EARLIER.search(sentence) and len(told & old.words) >= 2 and len(told & old.words) >= 0.4 * len(told):
+        shared = len(told & old.words)
+        if _EARLIER.search(sentence) and shared >= max(2, 0.4 * len(told)) and _same_subject(old, new):
             yield 0.7, f"It says: “{_quoted(sentence)}”"
             return
 
@@ -155,7 +159,7 @@ def _clause(phrase: str) -> str:
     return _REASON.split(phrase, maxsplit=1)[0]
 
 
-_REASON: Final = re.compile(r"\b(?:since|because|so that|which|where|when|as it)\b", re.IGNORECASE)
+_REASON: Final = re.compile(r"\b(?:since|because|so that|which|where|when|as it|to|by|with)\b", re.IGNORECASE)
 
 
 def _is_about(old: _Read, new: _Read, phrase: str) -> bool:
@@ -163,10 +167,20 @@ def _is_about(old: _Read, new: _Read, phrase: str) -> bool:
     what = words_of(phrase) - _ABOUT_REPLACING
     telling = {word for word in what if len(word) > 3 or any(map(str.isdigit, word))} - _NUMBER_WORDS.keys()
     return (
-        bool(telling & old.subject)
+        bool(telling & old.first)
         and len(what & old.words) >= _ABOUT_IT * len(what)
         and len(old.words & words_of(new.text.replace(phrase, " "))) >= _SHARED
+        and _same_subject(old, new)
     )
+
+
+def _same_subject(old: _Read, new: _Read) -> bool:
+    """What the old one is about is in the new one, and what the new one is about adds nothing to it.
+
+    "Videos are served through Mux instead of CloudFront" says nothing of images, and "certificates for internal hosts"
+    are some of all certificates.
+    """
+    return old.subject <= new.words and new.subject <= old.words
 
 
 def _said_by_old(old: _Read, new: _Read) -> Iterator[Cue]:
@@ -190,6 +204,7 @@ _NUMBER_WORDS: Final = {
     )
 }
 _NOT: Final = re.compile(r"\b(?:not|never|no|without|don't|doesn't|mustn't|cannot|can't|isn't|aren't)\b", re.IGNORECASE)
+_NOT_WORDS: Final = frozenset({"not", "never", "without", "cannot", "don't", "doesn't", "mustn't", "can't", "isn't"})
 # A document says much; that two of its sentences are alike says nothing.
 _SHORT: Final = 1_000
 
@@ -200,7 +215,8 @@ def _another_value(old: _Read, new: _Read) -> Iterator[Cue]:
         return
     before, after = old.sentences[0], new.sentences[0]
     said, known = words_of(_without_values(after)), words_of(_without_values(before))
-    if len(said & known) < 3 or len(said ^ known) > 1:
+    said, known = (words - _ABOUT_REPLACING - _NOT_WORDS for words in (said, known))
+    if len(said & known) < 3 or said ^ known or not _same_subject(old, new):
         return
     if _goes_back(old, new):
         return
@@ -246,23 +262,47 @@ def _number(match: re.Match[str]) -> float:
 
 
 class _Read:
-    """A statement taken apart once. ``subject`` are the words of its first line or sentence."""
+    """A statement taken apart once. ``first`` are the words of its first line or sentence, ``subject`` what it says
+    something of: those before the verb."""
 
     def __init__(self, statement: Statement) -> None:
         text = statement.content[:_READ]
         self.text = text
         self.length = len(statement.content)
-        self.title = text.split("\n", 1)[0].strip()[:200]
+        self.title, _, rest = (part.strip() for part in text.partition("\n"))
         self.sentences = sentences_of(text)
         self.words = words_of(text)
-        self.subject = words_of(self.sentences[0]) if self.sentences else frozenset()
-        titled = (self.title.lower(),) if len(words_of(self.title)) >= 3 else ()
+        self.first = words_of(self.sentences[0]) if self.sentences else frozenset()
+        self.subject = subject_of(self.sentences[0]) if self.sentences else frozenset()
+        # A statement of one line has no title that others would call it by.
+        titled = (self.title.lower(),) if rest and len(words_of(self.title)) >= 3 else ()
         self._names = tuple(name.lower() for name in statement.names if len(name) >= 3) + titled
 
     def is_named_in(self, sentence: str) -> bool:
         """As a whole: M-1 is not named where M-12 is."""
         lowered = sentence.lower()
         return any(re.search(rf"(?<![\w-]){re.escape(name)}(?!\w)", lowered) for name in self._names)
+
+
+_VERB: Final = re.compile(
+    r"\b(?:is|are|was|were|be|has|have|had|must|may|should|shall|can|will|does|do|did|needs?|uses?|runs?|goes|go|ends?|"
+    r"owns?|keeps?|retry|retries|expires?|times? out|never|no longer|rounds?|calls?|carry|carries|comes?|lives?|"
+    r"stands?|takes?|took|moves?|moved|reads?|writes?|sends?|gets?|stays?|stops?|starts?|holds?|begins?|waits?|now)\b",
+    re.IGNORECASE,
+)
+
+
+def subject_of(sentence: str) -> frozenset[str]:
+    """Its words before the verb, as far as the commonest verbs tell; else its first two words that mean something."""
+    verb = _VERB.search(sentence, 1)
+    if verb is not None:
+        before = words_of(sentence[: verb.start()]) - _ABOUT_REPLACING
+        if before and len(before) <= 5:
+            return before
+        if not before:
+            return before  # "We moved away from …"
+    ahead = [word for word in map(_stem, map(str.lower, _WORD.findall(sentence))) if word in words_of(sentence)]
+    return frozenset(list(dict.fromkeys(ahead))[:2])
 
 
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|\n{2,}|\n(?=[-*•>] )")

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
 from django.db.models import Q
 
-from apps.candidates.detection import Statement, suggestion
+from apps.candidates.detection import NAMED, Statement, Suggestion, suggestion
 from apps.candidates.models import OPEN, Candidate
 from apps.core.clock import now
 from apps.memories.models import IN_FORCE, Memory
@@ -82,30 +81,52 @@ def near_by_name(candidate: Candidate) -> list[Near]:
 
 def suggested(candidate: Candidate, near: Sequence[Near]) -> list[dict[str, Any]]:
     """As rows keep them, each with what it suggests: that the candidate replaces or repeats it, and by which cues."""
-    memories = _statements(Memory, [each.id for each in near if each.what == "memory"])
-    others = _statements(Candidate, [each.id for each in near if each.what == "candidate"])
-    names = tuple(candidate.evidence.values_list("source__reference", flat=True)) if near else ()
-    new = Statement(candidate.content, names)
+    rows: dict[UUID, Memory | Candidate] = {
+        **_rows(Memory, [each.id for each in near if each.what == "memory"]),
+        **_rows(Candidate, [each.id for each in near if each.what == "candidate"]),
+    }
+    new = _statement(candidate) if near else None
     told = []
     for each in near:
-        old = (memories if each.what == "memory" else others).get(each.id)
-        found = suggestion(old, new) if old is not None else None
+        found = _suggested(candidate, new, rows[each.id]) if new is not None and each.id in rows else None
         told.append(each.as_dict() | ({"suggests": found.as_dict()} if found is not None else {}))
     return told
 
 
-def _statements(model: type[Memory] | type[Candidate], ids: Sequence[UUID]) -> dict[UUID, Statement]:
-    if not ids:
-        return {}
-    numbered = model is Memory
-    columns = ["pk", "content", "evidence__source__reference", *(["number"] if numbered else [])]
-    contents: dict[UUID, str] = {}
-    names: dict[UUID, list[str]] = defaultdict(list)
-    for pk, content, reference, *number in model._default_manager.filter(pk__in=ids).values_list(*columns):
-        contents[pk] = content
-        names[pk] += [reference] if reference else []
-        names[pk] += [f"M-{number[0]}"] if number else []
-    return {pk: Statement(content, tuple(dict.fromkeys(names[pk]))) for pk, content in contents.items()}
+def _rows(model: type[Any], ids: Sequence[UUID]) -> dict[UUID, Any]:
+    rows = model._default_manager.filter(pk__in=ids).prefetch_related("evidence__source") if ids else ()
+    return {row.pk: row for row in rows}
+
+
+def _statement(row: Memory | Candidate) -> Statement:
+    references = [each.source.reference for each in row.evidence.all()] if row.pk else []
+    return Statement(row.content, (*([row.label] if isinstance(row, Memory) else []), *dict.fromkeys(references)))
+
+
+def _suggested(candidate: Candidate, new: Statement, row: Memory | Candidate) -> Suggestion | None:
+    """A replacement has to hold wherever the old one does, and not to begin before it; else it is said what is amiss.
+
+    Without a name only what fits is suggested: the same sentence about another repository replaces nothing.
+    """
+    found = suggestion(_statement(row), new)
+    if found is None or found.what != "replaces" or (amiss := _amiss(candidate, row)) is None:
+        return found
+    return replace(found, cues=(*found.cues, amiss)) if found.score >= NAMED else None
+
+
+def _amiss(candidate: Candidate, row: Memory | Candidate) -> str | None:
+    if not covers(candidate, row):
+        return "It does not hold everywhere where the other one does, which would be missing there."
+    if candidate.valid_from is not None and row.valid_from is not None and candidate.valid_from <= row.valid_from:
+        return "It begins to hold no later than the other one."
+    return None
+
+
+def covers(new: Memory | Candidate, old: Memory | Candidate) -> bool:
+    """Whether one holds wherever the other does. A domain is not taken apart into its repositories."""
+    if new.firm:
+        return True
+    return not old.firm and set(old.domain_ids) <= set(new.domain_ids) and set(old.repo_ids) <= set(new.repo_ids)
 
 
 def _rare_acronyms(candidate: Candidate) -> dict[str, Term]:

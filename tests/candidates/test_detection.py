@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from apps.accounts.principal import Principal
 from apps.approvals.restrictions import source_restrict
 from apps.candidates.detection import Statement, replacement, suggest, suggestion
 from apps.candidates.models import Candidate
+from apps.candidates.proposal import ScopeInput
 from apps.candidates.tasks import find_near_by_vector
 from apps.memories.models import Memory
 from tests import ledger
@@ -31,7 +33,11 @@ KAFKA = "Events are sent through Kafka.\n\nBilling and shipping read them from t
         ("Calls to the bank end after 2 s.", "Calls to the bank end after 5 s."),
         ("Refunds need a second person.", "Refunds never need a second person."),
         ("Style guide 2023", "Style guide 2024"),
-        ("Team Falcon owns shipping labels.", "Heron owns shipping labels; it takes shipping over from Falcon."),
+        ("Shipping labels are owned by team Falcon.", "Shipping labels are owned by Heron instead of team Falcon."),
+        ("Carts are stored in Redis.", "Carts are no longer stored in Redis; they are stored in PostgreSQL."),
+        ("Builds run on Jenkins.", "Builds moved from Jenkins to GitHub Actions."),
+        ("A search times out after 30 seconds.", "A search now times out after 10 seconds instead of 30."),
+        ("New services use REST.", "New services use gRPC rather than REST."),
     ],
 )
 def test_plain_cues_make_a_suggestion(old: str, new: str) -> None:
@@ -56,6 +62,26 @@ def test_plain_cues_make_a_suggestion(old: str, new: str) -> None:
         (KAFKA, "Log lines are shipped by Vector instead of Fluentd."),
         (KAFKA, "What a shop sets supersedes the defaults of the platform."),
         (KAFKA, "Billing no longer prints invoices on paper."),
+        # The same tool, and another subject.
+        (
+            "Images are served through CloudFront.",
+            "Videos are served through Mux instead of CloudFront, since it transcodes them.",
+        ),
+        (
+            "Retries of the payment client use exponential backoff.",
+            "Retries of the mail client no longer use exponential backoff, because mails may wait.",
+        ),
+        ("Docker images are built with Kaniko.", "Lambda packages are built with SAM instead of Kaniko."),
+        (
+            "TLS certificates are issued by Let's Encrypt.",
+            "TLS certificates for internal hosts are issued by our own CA instead of Let's Encrypt.",
+        ),
+        ("The discount engine rounds half up.", "The tax engine rounds half even instead of half up."),
+        ("Logs of the shop are kept for a week.", "Logs of the ledger are kept for ten years instead of a week."),
+        ("The mobile app caches prices for an hour.", "The web shop no longer caches prices for an hour."),
+        ("Backups are written to tape.", "Exports are written to S3 instead of tape."),
+        ("The order service uses Kafka.", "The invoice service moved from Kafka to an outbox."),
+        ("Team Otter owns billing.", "Team Heron owns search instead of Team Otter."),
         # The same subject, and both hold.
         ("Team X owns repo A.", "Team X reviews repo B."),
         ("Charges are tried again three times.", "Refunds are paid out at night."),
@@ -88,6 +114,28 @@ def test_the_same_in_nearly_the_same_words_repeats() -> None:
     assert again.what == "repeats"
     other = suggestion(old, Statement("Refunds are paid out in the currency of the customer's country, converted."))
     assert other is None or other.what == "replaces"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("The mobile team uses Realm on every phone.", "The mobile team uses SQLite on every phone."),
+        ("Java services are built with Maven.", "Java services are built with Gradle."),
+        ("Team Otter owns the order state machine.", "Team Otter owns the refund state machine."),
+        ("Calls end after two seconds.", "Calls end after five seconds."),
+    ],
+)
+def test_another_word_or_value_is_no_repetition(old: str, new: str) -> None:
+    found = suggestion(Statement(old), Statement(new))
+    assert found is None or found.what == "replaces"
+
+
+def test_the_same_text_repeats_itself_and_replaces_nothing() -> None:
+    text = "Widget builds of lambdas are packaged with SAM instead of Kaniko."
+    for again in (text, text.replace(".", "!")):
+        found = suggestion(Statement(text), Statement(again))
+        assert found is not None
+        assert found.what == "repeats"
 
 
 @pytest.mark.parametrize(
@@ -127,6 +175,31 @@ def test_a_proposal_carries_the_suggestion_and_applies_nothing(known: Memory, bo
     find_near_by_vector(str(candidate.pk))
     assert str(known.pk) in suggestions(candidate)
     assert ledger.fresh(known).status == "active"
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("pool")
+@pytest.mark.parametrize(
+    ("changes", "suggested"),
+    [
+        ({}, True),
+        ({"scope": ScopeInput(firm=True)}, True),
+        ({"scope": ScopeInput(repos=("acme/pay", "acme/shop"))}, True),
+        ({"scope": ScopeInput(repos=("acme/shop",))}, False),
+        ({"valid_from": datetime(2020, 1, 1, tzinfo=UTC)}, False),
+        ({"valid_from": datetime(2024, 1, 1, tzinfo=UTC)}, True),
+    ],
+)
+def test_what_is_replaced_is_replaced_everywhere_and_from_then_on(
+    bot: Principal, alice: User, changes: dict[str, Any], suggested: bool
+) -> None:
+    begun = datetime(2022, 1, 1, tzinfo=UTC)
+    known = ledger.remember(bot, ledger.of_person(alice), "Calls to the bank end after two seconds.", valid_from=begun)
+    candidate = ledger.propose(bot, "Calls to the bank end after five seconds.", **changes)
+    assert (str(known.pk) in suggestions(candidate)) is suggested
+    named = ledger.propose(bot, f"Budgets end calls; this supersedes {known.label}.", **changes)
+    (found,) = suggestions(named).values()
+    assert len(found["cues"]) == (1 if suggested else 2)
 
 
 @pytest.mark.django_db
