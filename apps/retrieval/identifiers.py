@@ -14,8 +14,8 @@ _KINDS: Final = tuple(
     for pattern in (
         r"`([^`\n]{2,80})`",
         r"(?<![\w.-])((?:[\w.-]+/)*[\w.-]*[!#]\d{1,9})\b",  # acme/payments!4821, #17
-        r"\b(HTTP[ /]?[1-5]\d\d)\b",
-        r"\b([A-Z][A-Z0-9]{0,9}-\d{1,9})\b",  # OMS-123, M-1042, UTF-8
+        r"\b((?i:HTTP)[ /]?[1-5]\d\d)\b",
+        r"\b([A-Za-z][A-Za-z0-9]{0,9}-\d{1,9})\b",  # OMS-123, m-1042, UTF-8
         r"(?<![\w/])([\w.-]+(?:/[\w.-]+)+)",  # src/retry.py, acme/payments
         r"\b([A-Za-z][\w-]*(?:\.[A-Za-z_][\w-]*)+)\b",  # settings.prod, retry.py
         r"\b([A-Za-z0-9]+(?:_[A-Za-z0-9]+)+)\b",  # snake_case, MAX_RETRIES

@@ -29,6 +29,7 @@ from tests.conftest import Issued
         ("HTTP/502 after OMS-123", ["HTTP/502", "OMS-123"]),
         ("see acme/payments!4821 and #17", ["acme/payments!4821", "#17"]),
         ("M-1042 says", ["M-1042"]),
+        ("oms-123 and m-7 after http 504", ["oms-123", "m-7", "http 504"]),
         ("MAX_RETRY_COUNT in settings.prod and retryPolicy of RetryQueue", None),
         ("the error E1042 or 0xDEADBEEF", ["E1042", "0xDEADBEEF"]),
         ("what does CBE stand for", ["CBE"]),
@@ -120,8 +121,16 @@ def test_a_memory_is_found_by_its_number_and_a_replaced_one_leads_on(
 ) -> None:
     old = remember("Coupons are printed on paper.")
     assert ask(bot, old.label).results[0]["number"] == old.label
+    assert ask(bot, old.label.lower()).results[0]["scores"]["called"] == 1.0
     new = remember("Vouchers exist in the app alone.", supersedes=(old,))
     assert ask(bot, old.label).results[0]["number"] == new.label
+
+
+@pool
+@pytest.mark.django_db
+def test_a_short_reference_is_no_number_in_a_text(remember: Callable[..., Memory], bot: Principal) -> None:
+    remember("The runtime is pinned to v20.12.")
+    assert all("identifier" not in row["scores"] for row in ask(bot, "what about #12").results)
 
 
 @pool

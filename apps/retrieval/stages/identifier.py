@@ -31,7 +31,7 @@ SECONDS: Final = 1.0
 MAX_MATCHES: Final = 2_000
 MAX_FOUND: Final = 100
 
-_MEMORY_NUMBER: Final = re.compile(r"M-([1-9][0-9]{0,17})")
+_MEMORY_NUMBER: Final = re.compile(r"[Mm]-([1-9][0-9]{0,17})")
 _SHORT_REFERENCE: Final = re.compile(r"[!#]\d{1,9}")
 
 logger = logging.getLogger(__name__)
@@ -129,8 +129,10 @@ GROUP BY named.text, phrase.query
 def _names(workspace_id: int, named: Sequence[str]) -> list[Name]:
     """Those that may lead somewhere."""
     documents = Corpus.objects.filter(workspace=workspace_id).values_list("documents", flat=True).first() or 0
+    # "#12" is the name of a source, and in a text any twelve.
+    telling = [name for name in named if not _SHORT_REFERENCE.fullmatch(name)]
     with connection.cursor() as cursor:
-        cursor.execute(_NAMES, {"named": list(named), "workspace": workspace_id})
+        cursor.execute(_NAMES, {"named": telling, "workspace": workspace_id})
         rows = cursor.fetchall()
     return [Name(text, query, idf(ndoc, documents)) for text, query, ndoc in rows if ndoc <= MAX_MATCHES]
 
