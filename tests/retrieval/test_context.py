@@ -377,5 +377,5 @@ def test_it_costs_as_many_queries_for_many_as_for_few(
     for _ in range(2):
         for _ in range(4):
             remember()
-        with django_assert_max_num_queries(32):
+        with django_assert_max_num_queries(34):
             ask(agent, q="refunds", intent="implement")
