@@ -15,6 +15,7 @@ from apps.accounts.models import ApiToken, TokenKind
 from apps.accounts.principal import Principal
 from apps.candidates.access import candidates_visible, own
 from apps.candidates.models import OPEN, REFERS, Candidate, CandidateEvidence, CandidateQuerySet, CandidateStatus
+from apps.candidates.near import covers
 from apps.core.clock import now
 from apps.memories.facets import counts_of
 from apps.memories.models import IN_FORCE, Memory, Supersession, Verdict
@@ -26,6 +27,7 @@ from apps.taxonomy.models import MemoryType
 from apps.taxonomy.selectors import find_types
 
 TARGET_NOT_IN_FORCE = "target-not-in-force"
+NARROWER_THAN_TARGET = "narrower-than-target"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +128,7 @@ def candidates_shown(
     sources = _sources(principal, ids)
     near = near_shown(principal, candidates)
     verdicts = _verdicts(principal, candidates) if with_verdicts else {}
-    moved_on = targets_moved_on(principal, candidates)
+    about_targets = target_flags(principal, candidates)
     return [
         {
             "id": str(row.pk),
@@ -141,7 +143,7 @@ def candidates_shown(
             "near": near[row.pk],
             "supersedes": [str(pk) for pk in row.supersedes],
             "corrects": _correction(row),
-            "flags": row.flags + moved_on.get(row.pk, []),
+            "flags": row.flags + about_targets.get(row.pk, []),
             "seen_count": row.seen_count,
             "status": row.status,
             "reason": row.status_reason,
@@ -186,31 +188,42 @@ def _verdicts(principal: Principal, candidates: Sequence[Candidate]) -> dict[UUI
     return found
 
 
-def targets_moved_on(principal: Principal, candidates: Sequence[Candidate]) -> dict[UUID, list[dict[str, Any]]]:
-    """By open candidate: flags for what it would replace and somebody else has replaced or retired since.
+def target_flags(principal: Principal, candidates: Sequence[Candidate]) -> dict[UUID, list[dict[str, Any]]]:
+    """By open candidate: flags for what it would replace and somebody else has replaced or retired since, and for
+    what holds where the candidate would not.
 
-    One query where any of them replaces something, and a second one where something has moved on.
+    Two queries where any of them replaces something.
     """
     wanted = {row.pk: _targets(row) for row in candidates if row.is_open}
     targets = [target for targets in wanted.values() for target in targets]
     if not targets:
         return {}
     visible = memories_visible(principal)
-    moved = {row.pk: row for row in visible.filter(pk__in=targets).exclude(status__in=IN_FORCE)}
+    rows = {row.pk: row for row in visible.filter(pk__in=targets)}
+    moved = {pk: row for pk, row in rows.items() if row.status not in IN_FORCE}
     edges = Supersession.objects.live().full().filter(old__in=targets, new__in=visible).select_related("old", "new")
     successors = {edge.old_id: edge for edge in edges}
     sentences = {row.pk: f"{row.label} was {row.status} meanwhile" for row in moved.values()}
     sentences |= {pk: f"{edge.old.label} was replaced by {edge.new.label}" for pk, edge in successors.items()}
     # What is only reported is not to be replaced: a successor that begins later stands in nobody's way.
-    replacing = {row.pk for row in candidates if row.brings_memory}
+    replacing = {row.pk: row for row in candidates if row.brings_memory}
     return {
         pk: [
-            {"kind": TARGET_NOT_IN_FORCE, "field": "supersedes", "shown": sentences[target], "memory": str(target)}
+            _target_flag(TARGET_NOT_IN_FORCE, target, sentences[target])
             for target in targets
             if target in sentences and (pk in replacing or target in moved)
         ]
+        + [
+            _target_flag(NARROWER_THAN_TARGET, target, rows[target].label)
+            for target in targets
+            if pk in replacing and target in rows and not covers(replacing[pk], rows[target])
+        ]
         for pk, targets in wanted.items()
     }
+
+
+def _target_flag(kind: str, target: UUID, shown: str) -> dict[str, Any]:
+    return {"kind": kind, "field": "supersedes", "shown": shown, "memory": str(target)}
 
 
 def _targets(candidate: Candidate) -> list[UUID]:

@@ -257,3 +257,25 @@ def test_hostile_text_in_a_cue_is_text(bot: Principal, alice: User, browser: Any
     candidate = ledger.propose(bot, "<img src=x onerror=alert(1)> calls end after five seconds.")
     assert suggestions(candidate)
     assert "<img" not in browser(alice).get(f"/review/{candidate.pk}/").content.decode()
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("pool")
+def test_a_successor_that_holds_in_fewer_places_is_flagged(
+    bot: Principal, alice: User, browser: Any, api: Any, botty: Issued
+) -> None:
+    known = ledger.remember(bot, ledger.of_person(alice), "All services log in JSON.", scope=ScopeInput(firm=True))
+    narrow = ledger.propose(
+        bot, "Kiosks log plain text.", scope=ScopeInput(repos=("acme/kiosk",)), supersedes=(str(known.pk),)
+    )
+    wide = ledger.propose(bot, "Services log in logfmt.", scope=ScopeInput(firm=True), supersedes=(str(known.pk),))
+    flags = api(botty).get(f"/api/v1/candidates/{narrow.pk}/").json()["flags"]
+    assert {
+        "kind": "narrower-than-target",
+        "field": "supersedes",
+        "shown": known.label,
+        "memory": str(known.pk),
+    } in flags
+    page = browser(alice).get(f"/review/{narrow.pk}/").content.decode()
+    assert "holds where this would not" in page
+    assert "holds where this would not" not in browser(alice).get(f"/review/{wide.pk}/").content.decode()
