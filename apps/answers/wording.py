@@ -34,6 +34,9 @@ _ARTICLES: Final = frozenset({"a", "an", "the"})
 _AND: Final = frozenset({"and", "und", "et", "y"})
 _BECAUSE: Final = frozenset({"because", "so that", "weil", "denn", "damit", "car", "porque", "因为"})
 _BUT: Final = frozenset({"but", "however", "although", "though", "whereas", "otherwise", "aber", "sondern", "mais"})
+_TAKES_BACK: Final = frozenset(
+    {"except", "excepting", "unless", "otherwise", "however", "but", "ausser", "sauf", "salvo"}
+)
 # Whatever stands beside one of these holds only under it.
 _CONDITIONS_WORDS: Final = """
 if unless except excepting only until till provided providing otherwise but whenever
@@ -109,7 +112,7 @@ def _one_says(said: _Words, texts: Sequence[Sequence[_Words]]) -> bool:
 def _takes_back(following: _Words) -> bool:
     """“Retries are safe. Except for captures.”"""
     first = following.words[0] if following.words else ""
-    return first in _CONDITIONS or first in _BUT
+    return first in _TAKES_BACK
 
 
 # --- Reading -----------------------------------------------------------------------------------------------

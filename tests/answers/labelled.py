@@ -277,6 +277,7 @@ TURNED: list[tuple[str, tuple[str, ...], bool]] = [
     ("Without a lock two workers write the same row.", ("used",), True),
     ("Secrets be stored in Git.", ("question",), False),
     ("Should secrets be stored in Git.", ("question",), False),
+    ("Retries are allowed.", ("question",), False),
     ("The bank blocks shops.", ("both",), False),
     ("Shops pay a fee.", ("both",), True),
     ("The bank blocks merchants and shops pay a fee.", ("both",), True),
