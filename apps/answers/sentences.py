@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from apps.retrieval.plain import plain
+
 # How a sentence came about: by a model, from what it was given; word for word from a memory; from a memory that has
 # been replaced, or from what replaced it, with the dates.
 COMPOSED: Final = "composed"
@@ -49,7 +51,8 @@ class Sentence:
 
     @property
     def whole(self) -> str:
-        return f"{self.said_before} “{self.text}”" if self.said_before else self.text
+        text = plain(self.text)
+        return f"{self.said_before} “{text}”" if self.said_before else text
 
     @property
     def marked(self) -> str:

@@ -23,13 +23,15 @@ from apps.retrieval.services import SearchAnswer, search
 FOUND: Final = 10
 NOTHING: Final = "Nothing is known here about this."
 COULD_NOT_LOOK: Final = "Nothing was found in what could be looked at."
+_SHOWN_INSTEAD: Final = ", so these are the statements themselves."
 _NO_MODEL: Final = "The language model did not give an answer that can be used, so these are the statements themselves."
 _NO_TOKENS: Final = "The tokens that models may cost in a day are used up, so these are the statements themselves."
 _NOT_SUPPORTED: Final = (
     "What the language model said is not supported by what it cited, so these are the statements themselves."
 )
 
-_NO_ANSWER: Final = "The language model found no answer in what was found; the results are what is nearest."
+_NO_ANSWER: Final = "The language model found no answer in what was found, so these are the statements themselves."
+_NONE_NEAR: Final = "No statement is near enough to the question to be quoted; the results are what is nearest."
 
 logger = logging.getLogger(__name__)
 
@@ -45,12 +47,13 @@ class Answer:
     pipeline_stages: list[dict[str, Any]]
     degraded: bool
     note: str
+    could_not_look: bool = False
 
     @property
     def text(self) -> str:
         """The sentences with their citations; those of a model follow one another, quotations stand by themselves."""
         if not self.sentences:
-            return COULD_NOT_LOOK if self.degraded else NOTHING
+            return COULD_NOT_LOOK if self.could_not_look else NOTHING
         told = " ".join(sentence.marked for sentence in self.composed)
         return "\n".join(filter(None, [told, *(sentence.marked for sentence in self.quotations)]))
 
@@ -99,6 +102,7 @@ def ask(*, principal: Principal, q: str, repos: tuple[str, ...] | None = None) -
         pipeline_stages=found.pipeline_stages,
         degraded=found.degraded or told.degraded,
         note=" ".join(filter(None, (found.note, told.note))),
+        could_not_look=found.degraded,
     )
 
 
@@ -121,7 +125,8 @@ def _told(principal: Principal, question: str, found: SearchAnswer) -> _Told:
 
 def _composed(question: str, results: Sequence[dict[str, Any]], answer: Composed) -> _Told:
     if not answer.sentences:
-        return _quoted(question, results, because=_NOT_SUPPORTED) if answer.dropped else _Told((), _NO_ANSWER)
+        # An empty list may be the model's judgement, or that of a statement which told it to say nothing.
+        return _quoted(question, results, because=_NOT_SUPPORTED if answer.dropped else _NO_ANSWER)
     note = f"{_counted(answer.dropped)} left out, because what was cited does not say so." if answer.dropped else ""
     return _Told((*answer.sentences, *_changes(question, answer.sentences, results)), note)
 
@@ -133,7 +138,12 @@ def _changes(question: str, sentences: Sequence[Sentence], results: Sequence[dic
 
 
 def _quoted(question: str, results: Sequence[dict[str, Any]], *, because: str = "") -> _Told:
-    return _Told(tuple(quoted(question, results)), because, degraded=bool(because))
+    sentences = tuple(quoted(question, results))
+    if not sentences:
+        # Where the model found nothing either, that is an answer.
+        degraded = because not in ("", _NO_ANSWER)
+        return _Told((), f"{because.replace(_SHOWN_INSTEAD, '.')} {_NONE_NEAR}".strip(), degraded)
+    return _Told(sentences, because, degraded=bool(because))
 
 
 def _counted(dropped: int) -> str:

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Final
 
 # Scripts that are written without spaces: there, two characters beside each other count as a word.
-_UNSPACED: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+UNSPACED: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _TOKEN: Final = re.compile(
-    rf"[{_UNSPACED}]+"
+    rf"[{UNSPACED}]+"
     r"|\d+(?:[.,]\d+)*"
-    rf"|[^\W\d_{_UNSPACED}]+(?:['’][^\W\d_]+)?"
+    rf"|[^\W\d_{UNSPACED}]+(?:['’][^\W\d_]+)?"
 )
 # How far back it is looked for what a word follows on.
 _LOOK_BACK: Final = 8
@@ -48,12 +48,12 @@ nicht statt anstatt nie niemals kein keine keinen keiner keinem keines ohne nich
 ne pas jamais sans aucun aucune rien
 nunca jamás jamas sin ningún ningun ninguna ninguno nada
 """
-_NEGATIONS: Final = frozenset(_NEGATIONS_WORDS.split())
-_BEFORE_A_NEGATION: Final = re.compile(rf"(?<!\s)\s++(?=(?:{'|'.join(sorted(_NEGATIONS))})\b)", re.IGNORECASE)
-_UNSPACED_NEGATION: Final = re.compile("[不沒没无無未非禁]|ない|ません|せず|なし|ไม่")
+NEGATIONS: Final = frozenset(_NEGATIONS_WORDS.split())
+_BEFORE_A_NEGATION: Final = re.compile(rf"(?<!\s)\s++(?=(?:{'|'.join(sorted(NEGATIONS))})\b)", re.IGNORECASE)
+UNSPACED_NEGATION: Final = re.compile("[不沒没无無未非禁]|ない|ません|せず|なし|ไม่")
 _TO_TWELVE: Final = "two three four five six seven eight nine ten eleven twelve"
 _TO_TWELVE_IN_GERMAN: Final = "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf"
-_QUANTITIES: Final = {
+QUANTITIES: Final = {
     **{
         word: number
         for words in (_TO_TWELVE, _TO_TWELVE_IN_GERMAN)
@@ -85,13 +85,13 @@ def contents_of(text: str) -> Contents:
     for token in _TOKEN.findall(text):
         folded = _folded(token)
         if token[0].isdigit():
-            numbers.add(_number(token))
+            numbers.add(number_of(token))
         elif _is_unspaced(token):
-            denies = denies or bool(_UNSPACED_NEGATION.search(token))
+            denies = denies or bool(UNSPACED_NEGATION.search(token))
             words.update(_pairs(token))
-        elif folded in _NEGATIONS or folded.endswith("n't"):
+        elif folded in NEGATIONS or folded.endswith("n't"):
             denies = True
-        elif (quantity := _QUANTITIES.get(token.casefold())) is not None:
+        elif (quantity := QUANTITIES.get(token.casefold())) is not None:
             numbers.add(str(quantity))
         elif folded not in _STOP:
             words.add(_stem(folded))
@@ -128,7 +128,7 @@ def _names(text: str) -> Iterator[str]:
 
 def _means_something(word: str) -> bool:
     folded = _folded(word)
-    return len(word) > 1 and folded not in _STOP and folded not in _NEGATIONS and word.casefold() not in _QUANTITIES
+    return len(word) > 1 and folded not in _STOP and folded not in NEGATIONS and word.casefold() not in QUANTITIES
 
 
 def _folded(token: str) -> str:
@@ -136,14 +136,14 @@ def _folded(token: str) -> str:
     return "".join(character for character in decomposed if not unicodedata.combining(character))
 
 
-def _number(token: str) -> str:
+def number_of(token: str) -> str:
     """1,000 and 1000 are one number; 3.10 and 3.1 are two, since versions are written like that."""
     plain = re.sub(r",(?=\d{3}(?:\D|$))", "", unicodedata.normalize("NFKC", token))
     return plain if "." in plain else plain.lstrip("0") or "0"
 
 
 def _is_unspaced(token: str) -> bool:
-    return re.match(f"[{_UNSPACED}]", token) is not None
+    return re.match(f"[{UNSPACED}]", token) is not None
 
 
 def _pairs(run: str) -> Iterator[str]:

@@ -8,7 +8,7 @@ a fence that no text can close, and the number to cite stands before it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -17,6 +17,7 @@ from apps.core.fencing import defused, fenced, new_nonce
 from apps.core.tokens import TOKEN, estimated_tokens, weight_of
 from apps.retrieval.contents import Contents, contents_of
 from apps.retrieval.likeness import say_the_same
+from apps.retrieval.plain import plain
 
 # Of the room, so much is for what comes first; the rest of it waits until everything else had its turn.
 FIRST_SHARE: Final = 0.5
@@ -93,11 +94,15 @@ class _Packing:
         self._said: dict[str, list[Contents]] = {}
         self._alike: dict[str, str] = {}
         self._short: dict[str, list[str]] = {}
+        # What stands beside what it amends.
+        self._beside: set[str] = set()
 
     def take(self, pieces: Sequence[Piece], *, room: float) -> list[Piece]:
         """Those that there was no room for."""
         waiting = []
         for piece in pieces:
+            if piece.number in self._beside:
+                continue
             contents = piece.contents()
             if twin := self._twin_of(contents):
                 self._alike[piece.number] = twin
@@ -112,13 +117,14 @@ class _Packing:
 
     def _put(self, piece: Piece, contents: Contents, room: float) -> bool:
         """With all that belongs to it, or else without what came before it."""
-        for block, left in _blocks(piece.result):
+        for block, left in _blocks(piece.result, self.blocks):
             weight = weight_of(block)
             if self.used + weight <= room:
                 self.used += weight
                 self.taken.append(piece)
                 self.blocks[piece.number] = block
                 amended = [contents_of(each["content"][:COMPARED]) for each in piece.result["amended_by"]]
+                self._beside |= {each["number"] for each in piece.result["amended_by"]} - self.blocks.keys()
                 self._said[piece.number] = [contents, *amended]
                 if left:
                     self._short[piece.number] = left
@@ -130,6 +136,8 @@ class _Packing:
         without_room = {piece.number: piece for piece in waiting}
         found: list[LeftOut] = []
         for piece in pieces:
+            if piece.number in self._beside:
+                continue
             if twin := self._alike.get(piece.number):
                 found.append(LeftOut(piece.number, f"It says nearly the same as {twin}."))
             elif piece.number in without_room:
@@ -139,24 +147,29 @@ class _Packing:
         return found
 
     def _too_long(self, piece: Piece) -> str:
-        *_, (block, _left) = _blocks(piece.result)
+        *_, (block, _left) = _blocks(piece.result, ())
         weight = weight_of(block)
         if weight <= self.room:
             return _NO_ROOM
         return f"It is too long: it takes {-(-weight // TOKEN):,} tokens by itself."
 
 
-def _blocks(result: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """How it may stand in the text, the fullest first, with the numbers of what that leaves out."""
-    amended = "".join(
-        _statement(f"{each['number']} {'replaces a part of it' if each['kind'] == 'partial' else 'amends it'}", each)
-        for each in result["amended_by"]
-    )
+def _blocks(result: dict[str, Any], taken: Collection[str]) -> Iterator[tuple[str, list[str]]]:
+    """How it may stand in the text, the fullest first, with the numbers of what that leaves out.
+
+    What is ``taken`` has a place of its own.
+    """
+    amended = "".join(_amendment(each, taken) for each in result["amended_by"])
     itself = _statement(_title(result), result) + amended
     before = earlier_in(result)
     if before:
         yield itself + "".join(_statement(f"Before it: {_former(each)}", each) for each in before), []
     yield itself, [each["number"] for each in before]
+
+
+def _amendment(entry: dict[str, Any], taken: Collection[str]) -> str:
+    title = f"{entry['number']} {'replaces a part of it' if entry['kind'] == 'partial' else 'amends it'}"
+    return f"{title}, and stands by itself\n" if entry["number"] in taken else _statement(title, entry)
 
 
 def earlier_in(result: dict[str, Any]) -> list[dict[str, Any]]:
@@ -181,7 +194,7 @@ def _day(moment: str) -> str:
 
 
 def _statement(title: str, entry: dict[str, Any]) -> str:
-    lines = "".join(f"| {line}\n" for line in _LINE.split(defused(entry["content"])))
+    lines = "".join(f"| {plain(line)}\n" for line in _LINE.split(defused(entry["content"])))
     return f"{title}\n{lines}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,9 +13,9 @@ from django.contrib.auth.models import User
 
 from apps.accounts.models import Audience, TokenKind, Workspace
 from apps.accounts.principal import Principal
-from apps.answers import composing
+from apps.answers import composing, quoting
 from apps.answers.models import ModelUse
-from apps.answers.quoting import MAX_QUOTE, changes_of, passage_of
+from apps.answers.quoting import MAX_QUOTE, changes_of, passage_of, quoted
 from apps.answers.services import COULD_NOT_LOOK, NOTHING
 from apps.approvals.restrictions import source_restrict
 from apps.candidates.proposal import ScopeInput
@@ -27,6 +28,7 @@ from apps.scopes.models import Repository
 from tests import ledger
 from tests.capture.extractors.model_server import SECRET, Canned, ModelServer, failing
 from tests.conftest import ApiClient, issue
+from tests.memories.providers.doubles import HashingEmbedder
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("pool")]
 
@@ -162,12 +164,75 @@ def test_of_a_long_statement_the_passage_that_answers_is_quoted(agent: ApiClient
 
 @pytest.mark.parametrize("content", ["x" * 20_000, "word " * 4_000, "支" * 8_000, "a.\n" * 6_000, "۝" * 8_000])
 def test_a_passage_of_anything_is_found_in_time(content: str) -> None:
-    import time
-
     started = time.process_time()
     passage = passage_of(content, "word 支 a")
     assert 0 < len(passage) <= MAX_QUOTE + 4
     assert time.process_time() - started < 2.0
+
+
+def result_of(pk: int, *, score: float = 0.5, amended_by: tuple[int, ...] = (), **scores: float) -> dict[str, Any]:
+    amendments = [
+        {"id": str(n), "number": f"M-{n}", "content": f"Amendment {n}.", "kind": "amends"} for n in amended_by
+    ]
+    result = {"id": str(pk), "number": f"M-{pk}", "content": f"Statement {'abcdefgh'[pk]}.", "status": "active"}
+    return result | {"score": score, "scores": scores, "amended_by": amendments}
+
+
+@pytest.mark.parametrize(
+    ("scores", "is_quoted"),
+    [
+        ({"vector": 0.29}, False),
+        ({"vector": 0.29, "coverage": 0.2}, False),
+        ({"vector": 0.36}, True),
+        ({"vector": 0.26, "coverage": 0.55}, True),
+        ({"vector": 0.1, "identifier": 1.0}, True),
+        ({"replaced": 0.5}, True),
+        ({"coverage": 0.2}, False),
+    ],
+)
+def test_what_has_little_to_do_with_the_question_is_not_quoted(scores: dict[str, float], is_quoted: bool) -> None:
+    assert bool(quoted("?", [result_of(1, **scores)])) is is_quoted
+
+
+def test_what_is_far_below_the_best_is_not_quoted() -> None:
+    results = [result_of(1, score=0.9, vector=0.9), result_of(2, score=0.55, vector=0.5)]
+    results += [result_of(3, score=0.5, vector=0.5)]
+    assert [each.sources[0].number for each in quoted("?", results)] == ["M-1", "M-2"]
+
+
+@pytest.mark.parametrize(
+    "amended", [{2: (1,)}, {1: (2,)}, {3: (2,), 2: (1,)}, {1: (2,), 2: (1,)}, {1: (3,), 2: (3,)}, {3: (1, 2)}]
+)
+def test_an_amendment_is_quoted_once(amended: dict[int, tuple[int, ...]]) -> None:
+    results = [result_of(pk, vector=0.5, amended_by=amended.get(pk, ())) for pk in (1, 2, 3)]
+    numbers = [each.sources[0].number for each in quoted("?", results)]
+    assert sorted(numbers) == ["M-1", "M-2", "M-3"]
+
+
+def test_nothing_near_is_nothing_known_and_the_results_stay(
+    agent: ApiClient, remember: Any, embedder: HashingEmbedder
+) -> None:
+    embedder.unrelated_below = -1.0
+    remember("Backups are encrypted before they leave the machine.")
+    body = ask(agent, "who won the world cup of 1998")
+    assert (body["answer"], body["sentences"], body["citations"]) == (NOTHING, [], [])
+    assert len(body["results"]) == 1 and body["degraded"] is False
+    assert "near enough" in body["note"]
+
+
+UNSEEN = "\u202e\u2066\u200b\ufeff\u0086\U000e0041"
+
+
+def test_what_nobody_sees_is_in_no_answer(agent: ApiClient, remember: Any, model: ModelServer, settings: Any) -> None:
+    memory = remember(f"Refunds are paid out {UNSEEN}in the currency of the invoice.")
+    model.says(saying((f"Refunds are {UNSEEN}\x1b[31m\x07paid out in the currency of the invoice.", [memory.label])))
+    composed_body = ask(agent)
+    settings.FIRM_MEMORY_LLM_MODEL = ""
+    for body, how in ((composed_body, "composed"), (ask(agent), "quoted")):
+        assert body["sentences"][0]["how"] == how
+        assert body["sentences"][0]["text"] == "Refunds are paid out in the currency of the invoice."
+        assert not [each for each in f"{UNSEEN}\x1b\x07" if each in body["answer"]]
+        assert body["results"][0]["content"] == memory.content
 
 
 # --- with a model -------------------------------------------------------------------------------------------
@@ -268,8 +333,6 @@ def test_a_model_that_fails_degrades_and_shows_nothing_of_why(
 def test_a_model_that_is_slow_is_not_waited_for(
     agent: ApiClient, remember: Any, model: ModelServer, canned: Canned, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import time
-
     remember(REFUNDS)
     ask(agent)  # LiteLLM is imported
     model.says(canned)
@@ -285,15 +348,48 @@ def test_nobody_waits_longer_than_twenty_seconds() -> None:
     assert composing._OF_THE_CALL < composing.SECONDS <= 20
 
 
-def test_a_model_that_finds_no_answer_says_so_and_the_results_stay(
+@pytest.mark.parametrize(
+    "reply", ['{"sentences":[]}', "[]", '{"sentences": null}', '```json\n{"sentences": []}\n```', '{"sentences": {}}']
+)
+def test_a_model_that_says_nothing_does_not_hide_what_was_found(
+    agent: ApiClient, remember: Any, model: ModelServer, reply: str
+) -> None:
+    """A statement could tell it to."""
+    memory = remember(REFUNDS)
+    model.says(reply)
+    body = ask(agent)
+    assert body["answer"] == f"{REFUNDS} [{memory.label}]"
+    assert "these are the statements themselves" in body["note"] and body["degraded"] is True
+
+
+def test_where_nothing_is_near_a_model_that_says_nothing_is_right(
+    agent: ApiClient, remember: Any, model: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = remember(REFUNDS)
+    for name in ("NEAR", "COVERED", "NAMED"):
+        monkeypatch.setattr(quoting, name, 1.1)
+    model.says('{"sentences":[]}', "no JSON")
+    body = ask(agent)
+    assert body["answer"] == NOTHING and body["degraded"] is False
+    assert [result["number"] for result in body["results"]] == [memory.label]
+    body = ask(agent)
+    assert body["answer"] == NOTHING and body["degraded"] is True
+    assert "did not give an answer" in body["note"] and "the statements themselves" not in body["note"]
+
+
+def test_of_a_long_reply_no_more_is_read_than_was_asked_for(
     agent: ApiClient, remember: Any, model: ModelServer
 ) -> None:
     memory = remember(REFUNDS)
-    model.says('{"sentences":[]}')
-    body = ask(agent)
-    assert body["answer"] == NOTHING
-    assert [result["number"] for result in body["results"]] == [memory.label]
-    assert "found no answer" in body["note"] and body["degraded"] is False
+    good = ("Accounting may not show exchange gains.", [memory.label])
+    long = saying(good, ("x" * 3_000_000, [memory.label])), saying(*[good] * 40_000)
+    model.says(saying(*[good] * 50), *long)
+    assert len(ask(agent)["sentences"]) == composing.MAX_SENTENCES
+    assert f"at most {composing.MAX_SENTENCES} sentences" in model.asked[0]["messages"][0]["content"]
+    started = time.process_time()
+    assert [each["text"] for each in ask(agent)["sentences"]] == [good[0]]
+    assert len(ask(agent)["sentences"]) == composing.MAX_SENTENCES
+    assert time.process_time() - started < 6
 
 
 def test_nothing_found_asks_no_model(agent: ApiClient, remember: Any, model: ModelServer) -> None:

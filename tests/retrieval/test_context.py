@@ -202,7 +202,31 @@ def test_what_amends_a_statement_comes_with_it(agent: ApiClient, remember: Any) 
     body = ask(agent)
     assert f"{more.label} amends it\n| Refunds above the limit" in body["text"]
     assert body["text"].count("paid out by hand") == 1
-    assert left_out(body) == {more.label: f"It says nearly the same as {base.label}."}
+    assert left_out(body) == {} and body["note"] == ""
+
+
+@pytest.mark.parametrize("first", ["base", "amendment"])
+def test_an_amendment_stands_once_wherever_it_is_found(agent: ApiClient, remember: Any, first: str) -> None:
+    from apps.memories.models import EdgeKind, Supersession
+
+    sure = {"base": 1.0, "amendment": 1.0, first: 1.0} | {"base" if first == "amendment" else "amendment": 0.7}
+    base = remember("Refunds are paid out in the currency of the invoice.", confidence=sure["base"])
+    more = remember("Above the limit a person looks at them.", confidence=sure["amendment"])
+    Supersession.objects.create(
+        workspace=base.workspace, old=base, new=more, holds_from=now(), verdict=more.verdict, kind=EdgeKind.AMENDS
+    )
+    body = ask(agent)
+    assert body["text"].count("a person looks at them") == 1
+    assert f"{more.label} amends it" in body["text"]
+    assert left_out(body) == {}
+    assert numbers(body) == ([base.label] if first == "base" else [more.label, base.label])
+
+
+def test_what_nobody_sees_is_not_in_the_text(agent: ApiClient, remember: Any) -> None:
+    memory = remember("Deploys run\u202e\u2066\u200b\ufeff at night.")
+    body = ask(agent)
+    assert "| Deploys run at night.\n" in body["text"]
+    assert body["items"][0]["content"] == memory.content
 
 
 # --- the text is data ---------------------------------------------------------------------------------------
