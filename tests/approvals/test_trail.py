@@ -86,6 +86,7 @@ def test_a_decision_is_told_once_with_its_reason(page: Client, bot: Principal, r
     assert "alice retired the memory M-1" in said
     assert "There are none any more." in said
     assert "as M-1" in said
+    assert "through the API" in said and "via rest" not in said
 
 
 def test_what_was_amended_is_shown_side_by_side(page: Client, bot: Principal, reviewer: Principal) -> None:
