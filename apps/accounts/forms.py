@@ -7,7 +7,7 @@ from typing import Any
 from allauth.account.forms import LoginForm
 
 
-class EntranceForm(LoginForm):  # type: ignore[misc]
+class EntranceForm(LoginForm):
     """The labels of the page say what goes where; a placeholder would say it in other words."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
