@@ -84,7 +84,7 @@ class SourceAdmin(LedgerAdmin):
     def response_change(self, request: HttpRequest, obj: Source) -> HttpResponse:
         audience = form_audience(obj)
         gone = "" if audience.pk in admin_principal(request).audience_ids else " You are not in it, so it is gone here."
-        self.message_user(request, f"{obj} is restricted to {audience.name}.{gone}", messages.SUCCESS)
+        self.message_user(request, f"The {obj} is restricted to {audience.name}.{gone}", messages.SUCCESS)
         return HttpResponseRedirect(reverse("admin:sources_source_changelist"))
 
 

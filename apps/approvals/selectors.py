@@ -209,9 +209,13 @@ class Sheet:
 
     @property
     def near(self) -> list[dict[str, Any]]:
-        """What is near it besides what it is about anyway, which is shown by itself."""
+        """What is near it besides what it is about anyway, which is shown by itself.
+
+        Nothing is suggested about what was decided meanwhile or has ended.
+        """
         about = {str(pk) for pk in self.candidate.supersedes} | {str(self.candidate.corrects_id)}
-        return [entry for entry in self.shown["near"] if entry["id"] not in about]
+        found = [entry for entry in self.shown["near"] if entry["id"] not in about]
+        return [entry if _holds(entry) else {**entry, "suggests": None} for entry in found]
 
     @property
     def suggested(self) -> list[str]:
@@ -219,7 +223,7 @@ class Sheet:
         return [
             entry["number"]
             for entry in self.near
-            if entry["what"] == "memory" and entry.get("suggests", {}).get("what") == "replaces"
+            if entry["what"] == "memory" and (entry.get("suggests") or {}).get("what") == "replaces"
         ]
 
     @property
@@ -249,6 +253,12 @@ class Sheet:
     def since(self, version: int | None) -> list[Entry]:
         """What was done to it since somebody looked at this version."""
         return [entry for entry in self.history if version is None or (entry.version or 0) >= version]
+
+
+def _holds(entry: Mapping[str, Any]) -> bool:
+    """Whether what is near is a memory in force or a candidate that is open."""
+    statuses: Iterable[str] = IN_FORCE if entry["what"] == "memory" else OPEN
+    return entry["status"] in statuses
 
 
 def sheet(principal: Principal, candidate: Candidate) -> Sheet:

@@ -19,6 +19,22 @@ _OF_SOURCES: Final = {"url": "address", "occurred_at": "date"}
 _SOURCE: Final = re.compile(r"sources\[(\d+)\]\.(\w+)")
 
 
+_DOORS: Final = {
+    "ui": "the pages",
+    "rest": "the API",
+    "mcp": "MCP",
+    "command": "a command",
+    "import": "an import",
+    "capture": "capture",
+    "admin": "administration",
+}
+
+
+def door_words(via: str) -> str:
+    """By which door something came in, after “through”."""
+    return _DOORS.get(via, words(via))
+
+
 def words(slug: str) -> str:
     """``architecture_decisions`` and ``merge_request`` as people read them."""
     return slug.replace("_", " ")

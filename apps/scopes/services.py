@@ -38,7 +38,7 @@ def scope_register(
 def check_scope(*, firm: bool, domains: Sequence[str], repos: Sequence[str], field: str = "scope") -> list[FieldError]:
     errors = check_names(f"{field}.domains", domains) + check_names(f"{field}.repos", repos)
     if not firm and not domains and not repos:
-        message = "Say where this holds: set firm to true, or name at least one domain or repository."
+        message = "Say where this holds: for the whole firm, or in at least one domain or repository."
         errors.append(FieldError(field, message))
     return errors
 

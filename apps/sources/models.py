@@ -7,6 +7,7 @@ from django.db.models.functions import Now
 
 from apps.accounts.models import Audience, Workspace
 from apps.core.triggers import no_delete, raise_violation, read_only_except, same_workspace
+from apps.core.wording import words
 
 
 class SourceKind(models.TextChoices):
@@ -113,7 +114,7 @@ class Source(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.reference}"
+        return f"{words(self.kind)} {self.reference}"
 
 
 def inherits_audience(name: str, audiences: str) -> pgtrigger.Trigger:

@@ -192,6 +192,7 @@ LOGIN_REDIRECT_URL = "/"
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_FORMS = {"login": "apps.accounts.forms.EntranceForm"}
 ACCOUNT_ADAPTER = "apps.accounts.adapter.InvitedOnlyAccountAdapter"
 SOCIALACCOUNT_ADAPTER = "apps.accounts.adapter.InvitedOnlySocialAdapter"
 SOCIALACCOUNT_PROVIDERS: dict[str, dict[str, object]] = {}

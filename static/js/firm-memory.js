@@ -49,16 +49,19 @@
   let pressed = null;
   document.addEventListener("submit", (event) => { pressed = event.submitter; }, true);
 
+  // What is told of an answer comes from where it was to be put; the request knows which form it was.
+  const formOf = (event) => (event.detail.requestConfig?.elt ?? event.detail.elt).closest("form");
   const attempt = (event) => {
-    const form = event.detail.elt.closest("form");
+    const form = formOf(event);
     return form ? { form, button: pressed } : null;
   };
 
-  const kept = (event) => (event.detail.elt.closest("form") ? " What you typed is still here." : "");
+  const kept = (event) => (formOf(event) ? " What you typed is still here." : "");
 
   // Without an answer nobody knows whether it arrived; of what was sent while offline one does.
   const mayHaveArrived = (event) => event.detail.requestConfig?.verb === "post" && !event.detail.xhr?.sentOffline;
   const UNKNOWN = "Your decision may have been recorded all the same. Try again to find out: it is not recorded twice.";
+  const NOTHING = "Nothing was recorded, as far as the server knows. Trying again records nothing twice.";
 
   // --- what was meant for the page that has just gone -----------------------------------------------------------------
   // Whoever is still typing, or clicks twice, has not seen what stands there now. Keys wait for a pause, buttons a moment.
@@ -75,10 +78,14 @@
 
   document.addEventListener("htmx:beforeRequest", (event) => { if (event.detail.requestConfig.verb === "post") deciding += 1; });
   document.addEventListener("htmx:afterRequest", (event) => { if (event.detail.requestConfig.verb === "post") deciding -= 1; });
-  document.addEventListener("htmx:afterSwap", (event) => {
-    if (event.detail.target?.id !== "content") return;
+  function hasJustCome() {
     swappedAt = performance.now();
     typingOn = true;
+  }
+
+  document.addEventListener("htmx:afterSwap", (event) => {
+    if (event.detail.target?.id !== "content") return;
+    hasJustCome();
     // htmx puts the focus back into the field of the same name, which is another candidate's now.
     if (types(document.activeElement)) document.activeElement.blur();
   });
@@ -113,7 +120,8 @@
   function refused(event) {
     const { xhr } = event.detail;
     const again = xhr.status >= 500 || xhr.status === 429 ? attempt(event) : null;
-    say(`${sentenceOf(xhr)}${kept(event)}`, again);
+    const recorded = xhr.status >= 500 && mayHaveArrived(event) ? ` ${isOurs(xhr) ? NOTHING : UNKNOWN}` : "";
+    say(`${sentenceOf(xhr)}${recorded}${kept(event)}`, again);
   }
 
   document.addEventListener("htmx:sendError", (event) =>
@@ -170,21 +178,39 @@
   document.addEventListener("input", (event) => {
     const form = event.target.closest?.("form[data-keep]");
     if (!form) return;
-    const draft = read(form.dataset.keep);
+    const draft = read(form.dataset.keep), waiting = offerOfDraft() ? offered : [];
     for (const field of fieldsOf(form)) {
-      if (untouched(field)) delete draft[field.id];
+      if (waiting.includes(field.id)) continue;
+      if (untouched(field) && !("sent" in form.dataset && field.id in draft)) delete draft[field.id];
       else draft[field.id] = valueOf(field);
     }
     write(form.dataset.keep, draft);
   });
 
+  // What came back with a refusal is what was sent, without what the server does not repeat: a secret is not kept here.
+  function keepAsRefused() {
+    for (const form of document.querySelectorAll("form[data-keep][data-sent]")) {
+      const draft = read(form.dataset.keep);
+      for (const field of fieldsOf(form)) if (field.id in draft) draft[field.id] = valueOf(field);
+      write(form.dataset.keep, draft);
+    }
+  }
+
   const isText = (value) => typeof value === "string" && value.trim() !== "";
 
+  // The fields of what is offered to be put back: until that is done, or it is discarded, they are not written over.
+  let offered = [];
+  const offerOfDraft = () => document.querySelector("[data-draft-restore]")?.closest("[data-draft]");
+
   function offerDrafts() {
+    // One settling may be told several times.
+    for (const earlier of document.querySelectorAll("[data-draft]")) earlier.remove();
     const place = document.querySelector("[data-keep]");
     if (!place) return;
+    keepAsRefused();
     const draft = read(place.dataset.keep);
-    if (Object.keys(draft).some((id) => byId(id) && valueOf(byId(id)) !== draft[id])) offer("draft", place);
+    offered = Object.keys(draft).filter((id) => byId(id) && valueOf(byId(id)) !== draft[id]);
+    if (offered.length) offer("draft", place);
     else if ("decided" in place.dataset) keepAfterDecision(place, draft);
   }
 
@@ -231,12 +257,33 @@
     if ([...target.querySelectorAll("input, textarea, select")].some((field) => !untouched(field))) target.open = true;
   }, true);
 
+  // What has to be settled, or looked at, before an approval is sent: a sentence, or nothing.
+  function standsInTheWay() {
+    const reason = byId("reject-reason"), draft = offerOfDraft(), fold = document.querySelector("#candidate .card-hero .fold");
+    if (reason?.value.trim()) {
+      reason.focus();
+      return "There is a reason to reject it below. Clear that before you approve, or reject it.";
+    }
+    if (draft) {
+      draft.querySelector("[data-draft-restore]").focus();
+      return "You had written something here that was not sent. Put it back or discard it before you approve.";
+    }
+    if (fold && !fold.open && !("opened" in fold.dataset)) {
+      fold.open = true;
+      hasJustCome();
+      return "Read it to the end first; press again to approve.";
+    }
+    return null;
+  }
+
+  document.addEventListener("toggle", ({ target }) => { if (target.matches?.(".fold") && target.open) target.dataset.opened = ""; }, true);
+
   document.addEventListener("submit", (event) => {
-    if (event.target.id !== "approve" || !byId("reject-reason")?.value.trim()) return;
+    const objection = event.target.id === "approve" ? standsInTheWay() : null;
+    if (!objection) return;
     event.preventDefault();
     event.stopPropagation();
-    say("There is a reason to reject it below. Clear that before you approve, or reject it.");
-    byId("reject-reason").focus();
+    say(objection);
   }, true);
 
   // --- strips of tabs -------------------------------------------------------------------------------------------------

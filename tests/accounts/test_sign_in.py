@@ -44,6 +44,17 @@ def test_signing_in_and_out(browser, erin, login: str) -> None:
     assert client.get("/api/v1/me/").status_code == 401
 
 
+def test_the_entrance_says_why_one_is_there(browser) -> None:
+    client = browser()
+    shown = client.get(LOGIN).content.decode()
+    assert "Username" not in shown and "placeholder" not in shown
+    assert "you come back to the page you asked for" not in shown
+    assert "you come back to the page you asked for" in client.get(LOGIN, {"next": "/review/"}).content.decode()
+    client.post("/review/bulk/", {})
+    shown = client.get(LOGIN, {"next": "/review/"}).content.decode()
+    assert "Your decision about several candidates was not recorded; sign in and you come back to it." in shown
+
+
 def test_a_wrong_password(browser, erin) -> None:
     client = browser()
     answer = client.post(LOGIN, {"login": "erin", "password": "wrong"})

@@ -290,6 +290,16 @@ def test_a_source_is_restricted_with_all_that_came_from_it(browser, carol, dave,
     assert (event.actor, event.subject_id, event.after) == ("carol", str(source.pk), {"audience": "board"})
 
 
+def test_a_source_is_called_by_what_it_is(browser, carol, workspace, board) -> None:
+    source = Source.objects.create(workspace=workspace, kind="merge_request", reference="secret/x!1")
+    client = browser(carol)
+    shown = client.get(page_of(source)).content.decode()
+    assert "merge request secret/x!1" in shown
+    assert "merge_request secret/x!1" not in shown
+    page = restrict(client, source, board).content.decode()
+    assert "The merge request secret/x!1 is restricted to board." in page
+
+
 @pytest.mark.parametrize("model", [*LEDGER, Source])
 def test_whoever_is_not_in_the_audience_sees_nothing_of_it(
     browser, carol, dave, principal, ledger, board, model

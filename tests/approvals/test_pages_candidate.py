@@ -432,7 +432,10 @@ def test_amend_what_it_replaces(page: Client, candidate: Candidate, bot: Princip
         ({"valid_from": "soon"}, "Give a day as year, month and day"),
         ({"valid_from": "0001-01-01"}, "Give a moment between 1900"),
         ({"supersedes": "M-99"}, "There is no memory M-99"),
-        ({"firm": "", "domains": "", "repos": ""}, "Say where this holds"),
+        (
+            {"firm": "", "domains": "", "repos": ""},
+            "Say where this holds: for the whole firm, or in at least one domain or repository.",
+        ),
         ({"repos": "x" * 201}, "at most 200 characters"),
         ({"reason": "x" * 2_001}, "at most 2,000 characters"),
         ({"version": ""}, "does not say which version"),
@@ -455,7 +458,10 @@ def test_what_will_not_do_is_said_at_its_field(
 
 def test_a_retired_type_asks_for_a_live_one(page: Client, candidate: Candidate) -> None:
     MemoryType.objects.filter(pk=candidate.type_id).update(is_active=False)
-    assert "was retired after this was proposed" in words(page.get(at(candidate)))
+    answer = page.get(at(candidate))
+    assert "was retired after this was proposed" in words(answer)
+    _, bar = text(answer).split('class="decide-bar"')
+    assert "button-approve" not in bar and "Amend" in bar
     refused = page.post(at(candidate, "approve/"), {"version": candidate.version})
     assert refused.status_code == 422
     assert "Amend it to a live type, or reject." in words(refused)

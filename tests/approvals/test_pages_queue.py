@@ -428,7 +428,7 @@ def test_rejecting_without_a_reason_keeps_what_was_ticked(page: Client, agent: P
     row = ledger.propose(agent)
     answer = page.post(BULK + "?origin=robo", {"action": "reject", "item": ticked(row), "reason": " "})
     assert answer.status_code == 422
-    assert "The reason: This is blank." in text(answer)
+    assert "Write a reason first: rejecting needs one" in text(answer)
     assert re.search(rf'value="{row.pk}:1"[^>]* checked', text(answer))
     assert ledger.fresh(row).status == CandidateStatus.PENDING
 
@@ -437,7 +437,7 @@ def test_what_is_missing_is_said_beside_the_field_that_wants_it(page: Client, ag
     row = ledger.propose(agent)
     answer = page.post(BULK, {"action": "reject", "item": ticked(row), "reason": ""})
     _, bar = text(answer).split('<div class="bulk"')
-    assert text(answer).count("The reason: This is blank.") == bar.count('id="bulk-error"') == 1
+    assert text(answer).count("Write a reason first: rejecting needs one") == bar.count('id="bulk-error"') == 1
     assert re.search(r'<input[^>]* name="reason"[^>]* aria-describedby="bulk-error" autofocus', bar)
     # In place, the page stays where it is.
     assert answer.headers["HX-Reswap"] == "outerHTML show:none"

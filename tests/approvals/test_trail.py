@@ -22,6 +22,7 @@ from apps.approvals.restrictions import source_restrict
 from apps.approvals.services import memory_retire
 from apps.approvals.trail.export import _cell
 from apps.approvals.trail.selectors import TrailFilter, trail_entries, trail_page
+from apps.core.wording import door_words
 from apps.memories.models import Action, Verdict
 from apps.sources.models import Source
 from apps.sources.services import SourceInput
@@ -77,6 +78,10 @@ def test_another_workspace_has_its_own(browser: Any, charlie: User, bot: Princip
 
 
 # --- what ---------------------------------------------------------------------------------------------------
+def test_doors_are_told_in_words() -> None:
+    assert [door_words(via) for via in ("rest", "ui", "mcp", "new_door")] == ["the API", "the pages", "MCP", "new door"]
+
+
 def test_a_decision_is_told_once_with_its_reason(page: Client, bot: Principal, reviewer: Principal) -> None:
     memory = ledger.remember(bot, reviewer, "Backups are encrypted.")
     memory_retire(principal=reviewer, reference=memory.pk, reason="There are none any more.")
@@ -86,6 +91,8 @@ def test_a_decision_is_told_once_with_its_reason(page: Client, bot: Principal, r
     assert "alice retired the memory M-1" in said
     assert "There are none any more." in said
     assert "as M-1" in said
+    assert "through the pages" in said
+    assert "via ui" not in said
 
 
 def test_what_was_amended_is_shown_side_by_side(page: Client, bot: Principal, reviewer: Principal) -> None:

@@ -10,6 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
+from django.db import OperationalError
 from django.test import Client
 from playwright.sync_api import Page, expect
 
@@ -242,6 +243,8 @@ def test_a_session_that_ended_loses_nothing(window: Window, alice: User, agent: 
     Session.objects.all().delete()
     page.keyboard.press("Control+Enter")
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+    expect(page.get_by_text("Your rejection was not recorded; sign in and you come back to it.")).to_be_visible()
+    assert page.get_by_label("Name or e-mail address").get_attribute("placeholder") is None
     alice.set_password(PASSWORD)
     alice.save()
     page.get_by_label("Name or e-mail address").fill("alice")
@@ -305,7 +308,10 @@ def test_the_answer_to_a_decision_is_lost(window: Window, alice: User, agent: Pr
         "No answer came. Your decision may have been recorded all the same."
     )
     page.get_by_role("button", name="Try again").click()
-    expect(page.get_by_role("alert")).to_contain_text("It had arrived")
+    told = page.locator(".clash")
+    expect(told).to_contain_text("It had arrived")
+    expect(told).to_have_role("status")
+    expect(told).to_have_class(re.compile("clash-good"))
     assert Memory.objects.count() == 1
 
 
@@ -325,6 +331,27 @@ def test_a_server_in_trouble_keeps_the_form(window: Window, alice: User, agent: 
     page.get_by_role("button", name="Try again").click()
     expect(page.locator("#messages")).to_contain_text("Approved as M-1.")
     assert Memory.objects.get().content == "What alice typed."
+
+
+def test_a_database_that_is_down_is_no_end_of_a_decision(
+    window: Window, alice: User, agent: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = ledger.propose(agent)
+    seen = window(alice, expect_failures=True)
+    page = seen.page
+    seen.go(url(row))
+    with monkeypatch.context() as patch:
+
+        def fail(**values: Any) -> None:
+            raise OperationalError("the connection is gone")
+
+        patch.setattr("apps.approvals.services.candidate_approve", fail)
+        page.keyboard.press("a")
+        told = page.locator("#messages")
+        expect(told).to_contain_text("The database does not answer. Try again in a moment. Nothing was recorded")
+        expect(told.get_by_role("button", name="Try again")).to_be_visible()
+    page.get_by_role("button", name="Try again").click()
+    expect(told).to_contain_text("Approved as M-1.")
 
 
 def test_a_button_is_dead_while_its_decision_is_on_the_way(window: Window, alice: User, agent: Principal) -> None:
@@ -386,7 +413,7 @@ def test_a_bulk_decision_without_its_reason_stays_where_it_was_made(
     assert before > 100
     page.locator(".queue-form button[value=reject]").click()
     reason = page.get_by_placeholder("Reason, needed to reject")
-    expect(page.locator(".bulk").get_by_role("alert")).to_contain_text("This is blank.")
+    expect(page.locator(".bulk").get_by_role("alert")).to_contain_text("Write a reason first")
     expect(reason).to_be_focused()
     expect(reason).to_be_in_viewport(ratio=1)
     assert abs(page.evaluate("scrollY") - before) < 120
@@ -461,6 +488,74 @@ def test_a_reason_to_reject_is_not_lost_by_approving(window: Window, alice: User
     expect(page.locator("#reject-reason")).to_be_focused()
 
 
+@pytest.mark.parametrize("by", ["key", "button", "bar"])
+def test_an_amendment_that_waits_is_not_passed_over_by_approving(
+    window: Window, alice: User, agent: Principal, by: str
+) -> None:
+    row = ledger.propose(agent)
+    seen = window(alice, size="phone" if by == "bar" else "desk")
+    page = seen.page
+    seen.go(url(row))
+    page.keyboard.press("e")
+    page.keyboard.type(" In the evening.")
+    page.reload()
+    expect(page.locator("[data-draft]")).to_contain_text("You had written something here that was not sent.")
+    page.locator("#reject-reason").fill("No")
+    page.locator("#reject-reason").fill("")
+    page.locator("#reject-reason").blur()
+    page.wait_for_timeout(600)
+    if by == "key":
+        page.keyboard.press("a")
+    else:
+        page.locator(".decide-bar .button-approve" if by == "bar" else "#approve > .button-approve").click()
+    expect(page.locator("#messages")).to_contain_text("Put it back or discard it before you approve.")
+    expect(page.get_by_role("button", name="Put it back")).to_be_focused()
+    assert ledger.fresh(row).status == CandidateStatus.PENDING
+    page.get_by_role("button", name="Put it back").click()
+    expect(page.locator("#approve-content")).to_have_value(row.content + " In the evening.")
+    page.locator("#approve-content").press("Control+Enter")
+    expect(page.locator("#messages")).to_contain_text("Approved as M-1.")
+    assert Memory.objects.get().content == row.content + " In the evening."
+
+
+def test_a_discarded_amendment_stands_in_nobodys_way(window: Window, alice: User, agent: Principal) -> None:
+    row = ledger.propose(agent)
+    seen = window(alice)
+    page = seen.page
+    seen.go(url(row))
+    page.keyboard.press("e")
+    page.keyboard.type(" In the evening.")
+    page.reload()
+    page.get_by_role("button", name="Discard it").click()
+    page.keyboard.press("a")
+    expect(page.locator("#messages")).to_contain_text("Approved as M-1.")
+    assert Memory.objects.get().content == row.content
+
+
+def test_a_refused_secret_stays_neither_in_the_tab_nor_on_the_page(
+    window: Window, alice: User, agent: Principal
+) -> None:
+    row = ledger.propose(agent)
+    seen = window(alice)
+    page = seen.page
+    secret = "AKIAIOSFODNN7EXAMPLA"  # an example, which opens nothing
+    seen.go(url(row))
+    page.keyboard.press("e")
+    page.locator("#approve-content").fill(f"The key {secret} is ours.")
+    page.locator("#approve-reason").fill("As agreed.")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".complaint")).to_contain_text("There is a secret")
+    expect(page.locator("[data-draft]")).to_have_count(0)
+    assert secret not in page.evaluate("JSON.stringify(sessionStorage)")
+    assert secret not in page.content()
+    page.locator("#approve-content").fill("The key is ours.")
+    page.reload()
+    expect(page.locator("[data-draft]")).to_have_count(1)
+    page.get_by_role("button", name="Put it back").click()
+    expect(page.locator("#approve-content")).to_have_value("The key is ours.")
+    expect(page.locator("#approve-reason")).to_have_value("As agreed.")
+
+
 def test_what_was_amended_stays_in_sight(window: Window, alice: User, agent: Principal) -> None:
     seen = window(alice)
     page = seen.page
@@ -488,6 +583,31 @@ def test_the_longest_candidate_is_folded_and_unfolded(window: Window, alice: Use
         seen.page.get_by_text("Show all 20,000 characters").click()
         unfolded = statement(seen.page).bounding_box()
         assert unfolded is not None and unfolded["height"] > 5_000
+
+
+@pytest.mark.parametrize("by", ["key", "button", "bar"])
+def test_a_folded_statement_is_shown_before_it_is_approved(
+    window: Window, alice: User, agent: Principal, by: str
+) -> None:
+    row = ledger.propose(agent, "\n\n".join(f"Rule {at} holds." for at in range(60)), tier="index")
+    seen = window(alice, size="phone" if by == "bar" else "desk")
+    page = seen.page
+    seen.go(url(row))
+
+    def approve() -> None:
+        page.wait_for_timeout(600)
+        if by == "key":
+            page.keyboard.press("a")
+        else:
+            page.locator(".decide-bar .button-approve" if by == "bar" else "#approve > .button-approve").click()
+
+    approve()
+    expect(page.locator("#messages")).to_contain_text("Read it to the end first; press again to approve.")
+    expect(page.locator(".fold")).to_have_attribute("open", "")
+    assert ledger.fresh(row).status == CandidateStatus.PENDING
+    page.get_by_text("Show less").click()
+    approve()
+    expect(page.locator("#messages")).to_contain_text("Approved as M-1.")
 
 
 def test_other_scripts_and_hostile_text_stay_text(window: Window, alice: User, agent: Principal) -> None:

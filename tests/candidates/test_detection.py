@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from apps.accounts.models import Audience, Workspace
 from apps.accounts.principal import Principal
 from apps.approvals.restrictions import source_restrict
+from apps.approvals.services import memory_retire
 from apps.candidates.detection import Statement, replacement, suggest, suggestion
 from apps.candidates.models import Candidate
 from apps.candidates.proposal import ScopeInput
@@ -227,6 +228,25 @@ def test_the_reviewer_is_asked_and_can_take_it_up_with_one_link(
     untouched = browser(alice).get(address, {"replaces": "M-999"})
     assert untouched.context["approve"].amends is False
     assert browser(alice).get(address, {"type": "tooling_setup", "replaces": known.label}).status_code == 200
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("pool")
+def test_nothing_is_suggested_about_what_was_decided_or_has_ended(
+    known: Memory, bot: Principal, alice: User, browser: Any
+) -> None:
+    other = ledger.propose(bot, "Calls to the card network end after three seconds.")
+    candidate = ledger.propose(bot, "Calls to the card network end after five seconds.")
+    address, said = f"/review/{candidate.pk}/", "A suggestion; nothing is replaced"
+    assert browser(alice).get(address).content.decode().count(said) == 2
+    ledger.reject(ledger.of_person(alice), other)
+    page = browser(alice).get(address).content.decode()
+    assert "the other candidate." not in page
+    assert page.count(said) == 1
+    memory_retire(principal=ledger.of_person(alice), reference=known.pk, reason="It has ended.")
+    answer = browser(alice).get(address)
+    assert said not in answer.content.decode()
+    assert answer.context["sheet"].suggested == []
 
 
 @pytest.mark.django_db

@@ -18,10 +18,11 @@ from apps.core.clock import now
 from apps.core.differences import Shown, difference_shown
 from apps.core.marking import marked, marks_of_flags, marks_of_hidden
 from apps.core.pagination import MAX_COUNTED
-from apps.core.wording import field_words, words
+from apps.core.wording import door_words, field_words, words
 
 register = template.Library()
 register.filter("words", words)
+register.filter("door_words", door_words)
 register.filter("field_words", field_words)
 
 EXCERPT = 320
