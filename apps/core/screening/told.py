@@ -91,7 +91,7 @@ def _told(text: str, start: int, end: int, *, kind: str = "password") -> tuple[i
 
 _NO_PASSWORD: Final = re.compile(
     r"v?\d{1,4}(?:[.:/]\d{1,6}){1,4}(?:[-+.][\w.]{1,30})?|https?:.{0,100}|(?:www\.|[~./]{1,3}/|/)\S{1,100}"
-    r"|[\w./-]{1,80}\.[a-z]{2,5}|[A-Z][A-Z0-9]{1,9}-\d{1,7}|[\w.+-]{1,60}@[\w.-]{1,60}|@\S{1,60}"
+    r"|[\w./-]{1,80}\.[a-z]{2,5}|[A-Z][A-Z0-9]{1,9}-\d{1,7}|[\w.+-]{1,60}@[\w.-]{1,60}|@\S{1,60}|[A-Za-z_]\w{0,60}=[^=].{0,100}"
 )
 
 
@@ -126,7 +126,7 @@ def _head(line: str) -> tuple[str, dict[int, str]]:
     if not delimiter or not _COLUMN.search(line):
         return "", {}
     cells = [cell.strip() for cell in line.split(delimiter)]
-    if any(len(cell) > _LONGEST_LABEL or ":" in cell or "=" in cell for cell in cells):
+    if sum(map(bool, cells)) < 2 or any(len(cell) > _LONGEST_LABEL or ":" in cell or "=" in cell for cell in cells):
         return "", {}
     named = {at: found for at, cell in enumerate(cells) if (found := _COLUMN.fullmatch(cell))}
     return delimiter, {at: "password" if found["password"] else "token" for at, found in named.items()}
