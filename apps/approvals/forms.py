@@ -19,6 +19,7 @@ from apps.candidates.selectors import QueueFilter
 from apps.core.errors import FieldError, Malformed
 from apps.core.forms import Day, FilterForm, Lines, Names, PageForm, Share, Text, choices
 from apps.core.screening import HIDDEN_CHARACTERS, INSTRUCTIONS
+from apps.core.screening.exclusions import INDIVIDUALS, TRANSIENT
 from apps.core.wording import words
 from apps.taxonomy.models import MemoryType
 
@@ -30,6 +31,8 @@ MAX_VERSION = 2_147_483_647
 FLAGS = {
     HIDDEN_CHARACTERS: "Hidden characters",
     INSTRUCTIONS: "Speaks to its reader",
+    INDIVIDUALS: "About an individual",
+    TRANSIENT: "Of the moment",
     "new-repository": "New repository",
     "new-domain": "New domain",
     "target-not-in-force": "Target not in force",

@@ -14,7 +14,15 @@ from django.db import transaction
 
 from apps.accounts.principal import Principal
 from apps.candidates.models import OPEN, Candidate, CandidateStatus, CorrectionKind
-from apps.candidates.proposal import Proposal, ScopeInput, check_content, screened, source_flags, source_texts
+from apps.candidates.proposal import (
+    Proposal,
+    ScopeInput,
+    check_content,
+    exclusion_flags,
+    screened,
+    source_flags,
+    source_texts,
+)
 from apps.candidates.services import Proposed, Resolved, hold_origin, origin, said_before, settle
 from apps.core.clock import now
 from apps.core.errors import FieldError, Refusals, TooMany
@@ -77,6 +85,7 @@ def _check(principal: Principal, report: Report, memory: Memory) -> list[Flag]:
     refusals.add(errors)
     with refusals.collecting():
         flags = screened(principal.workspace, _texts(report))
+        flags += exclusion_flags(principal.workspace, report.replacement, field="replacement")
     refusals.raise_all("The report will not do.")
     return flags
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from apps.accounts.models import Workspace
@@ -13,6 +13,8 @@ from apps.accounts.principal import Principal
 from apps.core.clock import now
 from apps.core.errors import Excluded, FieldError, Forbidden, Invalid, Refusals
 from apps.core.screening import SOURCE_CODE, Flag, check_text, quotable, raise_if_refused
+from apps.core.screening.exclusions import EXCLUSIONS, SEEMS, exclusion_of
+from apps.core.screening.people import People
 from apps.memories.models import MAX_CONTENT, Memory, Tier
 from apps.memories.selectors import memories_by_reference
 from apps.scopes.scope import ResolvedScope, Scope
@@ -138,6 +140,8 @@ def _looked_up(
             targets = resolve_targets(principal, values["supersedes"], field=named["supersedes"])
     with refusals.collecting():
         flags = screened(principal.workspace, _texts(values, named))
+        if "content" in values:
+            flags += exclusion_flags(principal.workspace, values["content"], field=named["content"])
     return Checked(type_, tuple(targets), tuple(dict(flag.as_dict()) for flag in flags))
 
 
@@ -162,6 +166,22 @@ def screened(workspace: Workspace, texts: Mapping[str, str]) -> list[Flag]:
         # What is in force is asked only where something was found, which is seldom.
         slugs = Exclusion.objects.filter(workspace=workspace, is_active=True, slug=SOURCE_CODE)
         return raise_if_refused(texts, exclusions=set(slugs.values_list("slug", flat=True)))
+
+
+def exclusion_flags(workspace: Workspace, content: str, *, field: str) -> list[Flag]:
+    """What a reviewer should see where a statement seems to be about an individual or of the moment.
+
+    It is no refusal: whoever proposes means what they say, and words alone tell it seldom for certain.
+    """
+    looked_at = content[:_LOOKED_AT]
+    if exclusion_of(looked_at, People(), EXCLUSIONS) is None:
+        return []
+    rows = Exclusion.objects.filter(workspace=workspace, is_active=True, slug__in=EXCLUSIONS)
+    slug = exclusion_of(looked_at, People(), set(rows.values_list("slug", flat=True)))
+    return [Flag(slug, field, 0, len(content), SEEMS[slug])] if slug else []
+
+
+_LOOKED_AT: Final = 4_000
 
 
 def scope_texts(scope: ScopeInput, *, field: str = "scope") -> dict[str, str]:

@@ -266,8 +266,10 @@ class DropRow(Told):
 
     @property
     def why(self) -> list[str]:
-        """The event's reason, and those of its facts where there were some."""
-        return list(dict.fromkeys([self.event.reason, *(fact.get("reason") or "" for fact in self.event.facts)]))[:4]
+        """The event's reason, and those of its facts that it does not tell already."""
+        told = self.event.reason
+        reasons = (fact.get("reason") or "" for fact in self.event.facts)
+        return [told, *dict.fromkeys(reason for reason in reasons if reason not in told)][:4]
 
 
 def drop_rows(events: Iterable[Any], *, characters: int) -> list[DropRow]:

@@ -13,13 +13,14 @@ from apps.accounts.principal import Principal
 from apps.candidates.models import CandidateStatus
 from apps.candidates.proposal import Proposal, ScopeInput
 from apps.candidates.services import Proposed, candidate_propose
-from apps.capture.exclusions import REASONS, exclusion_of, people_in, without_people
 from apps.capture.extractors.base import Extraction, Fact, Refused
 from apps.capture.inbox import source_from_json
 from apps.capture.models import CaptureEvent, EventOutcome
 from apps.capture.quoted import Quoted
+from apps.capture.speakers import people_in
 from apps.core.errors import Excluded, Forbidden, Invalid
 from apps.core.screening import SECRETS
+from apps.core.screening.exclusions import REASONS, exclusion_of, without_people
 from apps.memories.models import MAX_CONTENT, Tier
 from apps.memories.selectors import memories_by_reference
 from apps.sources.services import MAX_QUOTE, SourceInput

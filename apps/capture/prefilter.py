@@ -11,8 +11,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from apps.capture.signals import folded, has_signal
 from apps.capture.splitting import SPEAKER, speaker_of
+from apps.core.screening.signals import folded, has_signal
 
 BOT_NOISE: Final = "bot_noise"
 BARE_LINK: Final = "bare_link"

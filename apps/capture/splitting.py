@@ -72,6 +72,7 @@ _WIDE: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 _WIDE_NAME: Final = 8  # what is longer in these scripts is the beginning of a sentence
 # Words that stand before a colon as a speaker does and name what follows.
 _LABELS: Final = """
+    login passphrase passwd password passwort pin pw pwd secret token
     action actions alternatives answer caveat cause cc changes closes conclusion consequence consequences context cure
     decided decision decisions details edit edited example examples fix fixes follow-up followup fyi goal goals hint
     hinweis impact important info issue lesson lessons link links mitigation nb note notes notice option options

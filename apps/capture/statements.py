@@ -55,6 +55,12 @@ _LABEL: Final = re.compile(
     r"(?:\*\*|__)?(?P<label>[^\W\d_][\w/’' -]{1,40}?)(?:\*\*|__)?[ \t]?(?::(?=[*_\s]|$)|：)(?:\*\*|__)?[ \t]{0,4}"
 )
 _LABEL_ROOM: Final = 60
+# What masking left in the place of a secret or of somebody's address. It is no name, and alone it says nothing.
+_MARK: Final = (
+    r"(?:[\"'`*_<(|-]{0,3}[ \t]{0,3}\[secret: [a-z0-9][a-z0-9 ._-]{0,40}\][\"'`*_>)|.,;]{0,3}[ \t]{0,3}){1,5}"
+)
+_ONLY_MARKS: Final = re.compile(rf"[ \t]{{0,8}}(?:[\w./-][\w ./-]{{0,40}}[:=][ \t]{{0,3}})?{_MARK}[ \t\r]{{0,8}}$")
+_MASKED_SPEAKER: Final = re.compile(rf"[ \t]{{0,3}}{_MARK}:[ \t]{{1,4}}(?=\S)")
 _LABEL_WORDS: Final = 2
 
 
@@ -110,12 +116,19 @@ class _Reader:
             yield from self._close()
             self._speaker, self._label = speaker, ""
             begin, opens = start + turn.end(), True
+        elif self._spoken and (turn := _MASKED_SPEAKER.match(line)):
+            yield from self._close()
+            self._speaker = self._label = ""
+            begin, opens = start + turn.end(), True
         elif clock := _CLOCK.match(line):
             yield from self._close()
             begin, opens = start + clock.end(), True
         self._callout = bool(quote) and (self._callout or bool(_CALLOUT.match(self._text, begin, end)))
         self._quoted = bool(quote) and not self._callout
         rest = self._text[begin : min(end, begin + 300)]
+        if _ONLY_MARKS.match(rest):
+            yield from self._close()
+            return
         if bullet := _BULLET.match(rest):
             yield from self._close()
             begin, opens = begin + bullet.end(), True

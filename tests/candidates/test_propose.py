@@ -15,7 +15,7 @@ from apps.core import clock
 from apps.memories.models import Memory
 from apps.scopes.models import Domain, Repository
 from apps.sources.models import Source
-from apps.taxonomy.models import MemoryType
+from apps.taxonomy.models import Exclusion, MemoryType
 from tests.conftest import issue
 from tests.ledger import (
     a_body,
@@ -538,6 +538,50 @@ def test_a_candidate_gathers_so_many_sources_and_no_more(agent, monkeypatch):
     assert "with 3 sources; yours was not added" in more.json()["reason"]
     assert more.json()["version"] == 3
     assert Candidate.objects.get().evidence.count() == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        ("Peter is bad at estimating.", "individuals"),
+        ("Bob is on vacation until Friday.", "individuals"),
+        ("The billing service is owned by Anna.", "individuals"),
+        ("The build is currently broken on main.", "transient-state"),
+        (
+            "Staging is down right now because the certificate expired this morning; we decided to wait.",
+            "transient-state",
+        ),
+    ],
+)
+def test_what_seems_excluded_is_queued_with_a_flag(agent, content, kind):
+    answer = agent.post(URL, a_body(content))
+
+    assert answer.status_code == 201
+    (flag,) = [flag for flag in Candidate.objects.get().flags if flag["field"] == "content"]
+    assert flag["kind"] == kind
+    assert flag["shown"].startswith("It seems to ")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "The billing team owns the invoice service.",
+        "Anna decided to use Kafka, because the partner drops bursts.",
+        "CI must be green before a merge.",
+        "Postgres is bad at planning joins over twelve tables.",
+    ],
+)
+def test_what_only_sounds_like_it_has_none(agent, content):
+    agent.post(URL, a_body(content))
+
+    assert [flag for flag in Candidate.objects.get().flags if flag["field"] == "content"] == []
+
+
+def test_an_exclusion_that_is_switched_off_flags_nothing(agent, workspace):
+    Exclusion.objects.filter(workspace=workspace, slug="individuals").update(is_active=False)
+    agent.post(URL, a_body("Peter is bad at estimating."))
+
+    assert [flag for flag in Candidate.objects.get().flags if flag["field"] == "content"] == []
 
 
 def test_flags_do_not_pile_up_without_end(agent, monkeypatch):

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from apps.candidates.models import Candidate
-from apps.capture.exclusions import INDIVIDUALS, TRANSIENT, exclusion_of, people_in
-from apps.capture.extractors.people import People
 from apps.capture.extractors.registry import override
 from apps.capture.models import CaptureEvent, EventOutcome
+from apps.capture.speakers import people_in
 from apps.capture.tasks import drain
+from apps.core.screening.exclusions import INDIVIDUALS, TRANSIENT, exclusion_of
+from apps.core.screening.people import People
 from apps.taxonomy.models import Exclusion
 from tests.capture.doubles import Canned, a_fact, an_event
 
@@ -67,6 +68,9 @@ OF_THE_MOMENT = [
     "Production is back up.",
     "The MR will be merged on Friday.",
     "The vpn is down again.",
+    "Staging is down right now because the certificate expired this morning; we decided to wait.",
+    "The build is currently broken on main, since the cache was cleared this morning; we will retry later.",
+    "The registry is unreachable at the moment, so we agreed to hold off until noon.",
 ]
 # Teams and roles, systems that are called or judged like people, and what lasts although it sounds like today.
 LASTING = [
@@ -114,6 +118,9 @@ LASTING = [
     "Deploys are frozen in December.",
     "Deployments are blocked on Fridays.",
     "The database is back up to three copies.",
+    "Staging is down right now because the certificate expired; we decided to renew certificates with cert-manager.",
+    "CI is red right now because of the old runner; we decided to replace it with Buildkite.",
+    "We decided to wait for the ack of the broker before a job is marked as done.",
     "The queue is stuck if a consumer holds its lease.",
     "The legal team is responsible for retention periods.",
     "Support is available on weekdays.",

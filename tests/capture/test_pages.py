@@ -643,3 +643,16 @@ def test_a_drop_tells_the_reasons_of_its_facts(page: Client, bot: Principal) -> 
     fact = a_fact_that_became_nothing(content="", outcome="excluded", reason="It is about an individual engineer.")
     done(bot, EventOutcome.EXCLUDED, reason="Excluded: 2.", facts=(fact, fact))
     assert "Excluded: 2. It is about an individual engineer. " in words(page.get(DROPS))
+
+
+def test_a_drop_tells_no_reason_twice(page: Client, bot: Principal) -> None:
+    back = "It points back to something that the material does not say."
+    known = "It is known already."
+    facts = (
+        a_fact_that_became_nothing(reason=back, outcome="dropped_classifier"),
+        a_fact_that_became_nothing(reason=known, outcome="dropped_classifier"),
+    )
+    done(bot, EventOutcome.DROPPED_CLASSIFIER, reason=f"Not taken: 2. {back}", facts=facts)
+    told = words(page.get(DROPS))
+    assert told.count(back) == 1
+    assert f"Not taken: 2. {back} {known}" in told

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from apps.capture.prefilter import ACKNOWLEDGEMENT, BARE_LINK, BOT_NOISE, NOTHING_SAID, TOO_SHORT, prefilter
-from apps.capture.signals import Meaning, has_signal, meanings_of
+from apps.core.screening.signals import Meaning, has_signal, meanings_of
 
 LABELLED = Path(__file__).parent / "labelled" / "messages.jsonl"
 

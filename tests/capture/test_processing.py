@@ -198,6 +198,40 @@ def test_a_transcript_that_quotes_an_answer_of_ours_teaches_nothing(pool, bot, a
     assert not Candidate.objects.open().exists()
 
 
+@pytest.mark.parametrize(
+    ("said", "known"),
+    [
+        ('According to the firm memory (M-1): "Refunds go out weekly." So we decided to keep going like that.', True),
+        ("As recorded in M-12, we decided to pay refunds weekly.", True),
+        ("Per the firm memory, refunds are paid out weekly because of the auditors.", True),
+        ("M-12 says that refunds are paid out weekly.", True),
+        ("The firm memory says refunds are paid out weekly, so we keep it.", True),
+        ('{"number": "M-12", "content": "Refunds are paid out weekly.", "status": "active"}', True),
+        (r"{\"number\": \"M-12\", \"content\": \"Refunds are paid out weekly.\"}", True),
+        ("M-12 says weekly, but from now on refunds are paid out daily.", False),
+        ("According to the firm memory refunds are weekly; that is outdated, they are daily.", False),
+        ("Refunds are paid out daily, which replaces M-12.", False),
+        ("According to the auditors, refunds are paid out weekly.", False),
+        ("The firm memory is backed up every night by the platform team.", False),
+    ],
+)
+def test_what_says_that_it_repeats_us_is_no_candidate(pool, bot, said, known):
+    event = an_event(bot, f"{DECISION} {said}")
+    run(Canned([a_fact(said, type="business_rules")]))
+    (fact,) = read(event).facts
+    assert ("It quotes the firm memory" in fact["reason"]) is known, fact
+    assert Candidate.objects.open().exists() is not known
+
+
+def test_every_sentence_of_an_answer_of_ours_is_known_whoever_gave_it(pool, bot):
+    answer = (
+        '{"results": [{"number": "M-77", "content": "We decided to use Kafka. Replays need it, so never drop it."}]}'
+    )
+    event = an_event(bot, f"user: why Kafka?\n\ntool: {answer}\n\nuser: thanks", kind="transcript")
+    run(Canned([a_fact("Replays need it, so never drop it."), a_fact("Refunds are paid out weekly by finance.")]))
+    assert [fact["outcome"] for fact in read(event).facts] == [EventOutcome.DUPLICATE, EventOutcome.QUEUED]
+
+
 def test_words_of_ours_are_known_without_their_number_too(pool, bot, alice, principal):
     content = "Exports to the tax office close at ten in the evening, because its gateway is serviced after that."
     ledger.remember(bot, principal(alice), content)

@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection
 from typing import Final
 
-from apps.capture.signals import Meaning, folded, meanings_of
 from apps.capture.statements import Statement
+from apps.core.screening.signals import Meaning, folded, meanings_of
 
 # What a heading or label says of what stands under it, and the type it has then.
 HEADINGS: Final[dict[str, tuple[Meaning, str]]] = {

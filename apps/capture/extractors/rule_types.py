@@ -16,9 +16,9 @@ from apps.capture.extractors.decisiveness import (
     PASSIVE_DECISION,
     strong_meanings_of,
 )
-from apps.capture.extractors.people import TEAMS
-from apps.capture.signals import Meaning
 from apps.capture.statements import Statement
+from apps.core.screening.people import TEAMS
+from apps.core.screening.signals import Meaning
 
 _WIDE: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 

@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from apps.capture import exclusions
 from apps.capture.extractors.base import (
     Extraction,
     Fact,
@@ -34,12 +33,13 @@ from apps.capture.extractors.decisiveness import (
     score_of,
     without_description,
 )
-from apps.capture.extractors.people import People, impersonal, is_about_a_person
 from apps.capture.extractors.rule_types import types_for
 from apps.capture.prefilter import acknowledges
-from apps.capture.signals import Meaning, meanings_of
 from apps.capture.splitting import parts_of, readable
 from apps.capture.statements import Statement, statements_of
+from apps.core.screening import exclusions
+from apps.core.screening.people import People, impersonal, is_about_a_person
+from apps.core.screening.signals import Meaning, meanings_of
 from apps.core.screening.text import normalise_for_fingerprint
 
 MAX_FACTS: Final = 20

@@ -16,6 +16,7 @@ _NAMES: Final = {
     **dict.fromkeys(("password", "passwd", "passphrase", "passcode", "pwd", "passwort", "kennwort"), "password"),
     **dict.fromkeys(("wachtwoord", "lösenord", "hasło", "heslo", "parola", "senha", "contraseña"), "password"),
     **dict.fromkeys(("contrasena", "mot de passe", "пароль", "密码", "パスワード", "비밀번호"), "password"),
+    **dict.fromkeys(("user and pass", "user/pass", "user & pass", "login and pass"), "password"),
     **dict.fromkeys(("pin", "login", "credentials", "creds", "zugangsdaten", "pw"), "password"),
     **dict.fromkeys(("token", "api key", "secret", "access key"), "token"),
 }
@@ -64,6 +65,14 @@ _LEAD: Final = re.compile(
     re.IGNORECASE,
 )
 _ANSWER: Final = re.compile(r"[\"'`*_]{0,3}([^\s\"'`<>]{4,100})")
+# Who logs in and with what: ``admin / …``.
+_PAIR: Final = re.compile(
+    r"[A-Za-z][\w.@+-]{1,40}[\"'`*_]{0,3}[ \t]{0,2}(?:[:/|,]|and|with|pw|pass|password)[ \t]{0,2}[\"'`*_]{0,3}"
+    r"([^\s\"'`<>]{6,100}?)[\"'`*_.,;!)]{0,4}[ \t]{0,4}(?:\r?\n|$)"
+)
+# Short turns that somebody puts between question and answer: "hang on", "same question".
+_FILLERS: Final = 3
+_FILLER: Final = re.compile(r"[^\n]{0,40}(?<=[\w.!?…:)])[ \t]{0,4}(?:\r?\n[ \t]{0,20}){1,3}")
 _ENDS: Final = re.compile(
     r"[\"'`*_.,;:!)]{0,4}[ \t]{0,4}(?:\(?(?:thanks?|thx|cheers|:\)|;\)|but keep|keep|please|don't"
     r"|do not)[^\n]{0,60})?(?:\r?\n|$)",
@@ -99,6 +108,16 @@ def _is_asked_for(lowered: str, name: re.Match[str], with_mark: bool) -> bool:
 
 
 def _answer(text: str, start: int, kind: str, *, is_pin: bool) -> tuple[str, int, int] | None:
+    for turn in range(_FILLERS + 1):
+        found = _given(text, start, kind, is_pin=is_pin, drawn=turn > 0)
+        filler = _FILLER.match(text, start)
+        if found or not filler:
+            return found
+        start = filler.end()
+    return None
+
+
+def _given(text: str, start: int, kind: str, *, is_pin: bool, drawn: bool) -> tuple[str, int, int] | None:
     speaker = _SPEAKER.match(text, start)
     start = speaker.end() if speaker else start
     lead = _LEAD.match(text, start)
@@ -107,9 +126,12 @@ def _answer(text: str, start: int, kind: str, *, is_pin: bool) -> tuple[str, int
         return None
     value = answer[1].rstrip(".,;:)*_")
     end = answer.start(1) + len(value)
-    if not _ENDS.match(text, end) or not _is_value(value.rstrip("!?"), kind, is_pin=is_pin):
-        return None
-    return kind, answer.start(1), end
+    if _ENDS.match(text, end) and _is_value(value.rstrip("!?"), kind, is_pin=is_pin):
+        return None if drawn and not (values.is_told(value) or value.isdecimal()) else (kind, answer.start(1), end)
+    pair = _PAIR.match(text, answer.start(1))
+    if kind == "password" and pair and values.is_told(pair[1]) and not _NO_PASSWORD.fullmatch(pair[1]):
+        return kind, *pair.span(1)
+    return None
 
 
 def _is_value(value: str, kind: str, *, is_pin: bool) -> bool:

@@ -59,11 +59,11 @@ _QUALIFIERS: Final = {
     )
 }
 _HARMLESS_QUALIFIER: Final = re.compile(
-    r"(?:csrf|xsrf|next|page|paging|continuation|cursor|eos|bos|pad|unk|sep|cls|mask|stop|special|max|min|num"
+    r"(?:csrf|xsrf|next|page|paging|continuation|cursor|eos|bos|pad|unk|sep|cls|mask|stop|special|max|(?<!ad)min|num"
     r"|cancellation|cancel|input|output|prompt|completion|lexer|syntax|design|sync|public|proxy|by|sort|primary"
     r"|foreign|partition|idempotency|cache|websocket|object|s3|route|routing|host|hash|map|dedup|lookup|natural"
     r"|surrogate|composite|unique|project|issue|ticket|jira|translation|message|event|shard|range|row|column|document"
-    r"|figure|ssh[ _-]pub)[ _.-]?$"
+    r"|figure|ssh[ _-]pub|tests?|suite|build|first|second|third|single|compiler|band|low|high|all)[ _.-]?\Z"
 )
 _LOOKBACK: Final = 26
 
@@ -86,8 +86,10 @@ _WRAPPER: Final = (
 _TYPE: Final = r"[A-Za-z_&*\[][\w.\[\]|&*?]{0,40}"
 _BETWEEN: Final = re.compile(
     rf"{_SUFFIX}{_CLOSE}{_OF}(?:"
-    rf"(?P<typed>(?:{_INNER}:{_INNER}|[ \t]){_TYPE}(?:{_INNER}\|{_INNER}\w{{1,20}})?{_INNER}=(?![=>]){_INNER})"
+    rf"(?P<typed>(?:{_INNER}:{_INNER}|[ \t])(?P<type>{_TYPE})(?:{_INNER}\|{_INNER}\w{{1,20}})?"
+    rf"{_INNER}=(?![=>]){_INNER})"
     rf"|(?P<pair>[,\s]{{1,40}}\\?[\"']?[vV]alue\\?[\"']?{_INNER}[:=]{_INNER})"
+    r"|(?P<list>[:：][*_]{0,2}[ \t]{0,4}(?:\r?\n[ \t]{0,20}){1,3}(?:[-*+•][ \t]{1,3})?(?=\S))"
     rf"|(?P<assign>{_INNER}(?::{{1,3}}=|\.=|=>|->|={{1,3}}|!={{1,2}}|:-|\|\||\?\?|:|=|：|%3[dD])[*_]{{0,3}}{_INNER}"
     rf"(?P<below>(?:[|>][+-]?[ \t]{{0,4}})?\r?\n[ \t]{{0,40}})?)"
     r"|(?P<phrase>[ \t]{1,4}(?:is|was|lautet|ist|war|est|es|era|é)[ \t]{1,4}"
@@ -99,6 +101,8 @@ _BETWEEN: Final = re.compile(
     r"|(?P<space>[ \t]{1,4}(?:as[ \t])?|-(?=\w))"
     rf"){_WRAPPER}"
 )
+# The same where what looks like a type with a value behind it is the value: `password: dzVEUUwwNUhBMDY0R2k=`.
+_WITHOUT_TYPE: Final = re.compile(_BETWEEN.pattern.replace("(?P<typed>", "(?P<typed>(?!)", 1))
 _QUOTE: Final = re.compile(r"[bBrRuUfF@$]{0,2}(\\{0,3})(\"\"\"|'''|[\"'`])")
 _BARE: Final = re.compile(r"[^\s\"'`<>]{1,400}")
 _BARE_END: Final = re.compile(r"[;,](?=[\w .-]{1,40}=|$|[\"'})\]])|\\[nrt\"']|\*\*$|%26")
@@ -150,13 +154,20 @@ def find_assignments(text: str, lowered: str) -> Iterator[tuple[str, int, int]]:
         again = reached - _MAX_VALUE <= named.start < reached
         if again and judged >= _NAMES_IN_ONE_VALUE:
             continue
-        between = _BETWEEN.match(text, named.end)
+        between = _between(text, named.end)
         value = _value(text, named, between) if between else None
         if not between or not value:
             continue
         reached, judged = (reached, judged + 1) if again else (value.end, 1)
         if _is_secret(text, named, between, value):
             yield named.kind, value.start, value.end
+
+
+def _between(text: str, position: int) -> re.Match[str] | None:
+    between = _BETWEEN.match(text, position)
+    if between and between["typed"] and not between["typed"][-1].isspace() and values.is_drawn(between["type"]):
+        return _WITHOUT_TYPE.match(text, position)
+    return between
 
 
 def _names(text: str, lowered: str) -> Iterator[_Named]:
@@ -282,6 +293,8 @@ def _is_secret(text: str, named: _Named, between: re.Match[str], value: _Value) 
     if between["tag"]:
         closed = bool(re.compile(r"\s{0,60}</").match(text, value.end))
         return closed and (named.level == _PASSWORD or values.is_random(content))
+    if between["list"]:
+        return _is_alone_below(text, named, value)
     if between["below"] and _SETTING.match(content):
         return False
     if named.level < _PASSWORD:
@@ -334,7 +347,7 @@ def _is_keylike(text: str, named: _Named, between: re.Match[str], content: str) 
 
 
 def _is_assigned_password(text: str, named: _Named, between: re.Match[str], value: _Value) -> bool:
-    if values.is_mixed(value.text):
+    if values.is_mixed(value.text) or values.is_scrambled(value.text):
         return True
     as_environment = between["assign"] == "=" and text[named.start : named.end].isupper()
     return as_environment or (_is_alone(text, named, value) and bool(_LETTERS.fullmatch(value.text)))
@@ -365,3 +378,15 @@ def _is_alone(text: str, named: _Named, value: _Value) -> bool:
     """Name and value fill a line of their own, as in a settings file."""
     before = text[max(0, named.start - 100) : named.start].rpartition("\n")[2]
     return bool(_LINE_START.match(before)) and bool(_NOTHING_MORE.match(text, value.end))
+
+
+def _is_alone_below(text: str, named: _Named, value: _Value) -> bool:
+    """A value that fills the line, or the first item of the list, under a name that ends its line."""
+    if text[value.end : value.end + 1] == ":" or not _NOTHING_MORE.match(text, value.end):
+        return False
+    if named.level < _PASSWORD:
+        return values.is_random(value.text)
+    right_below = (
+        text.count("\n", named.end, value.start) == 1 and text[value.start - 2 : value.start - 1] not in "-*+•"
+    )
+    return values.is_drawn(value.text) or (right_below and values.is_mixed(value.text))

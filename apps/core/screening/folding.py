@@ -78,6 +78,11 @@ _LONG_RUN: Final = re.compile(r"(?<!\S)\S{15,}")
 _LINE_BREAK: Final = re.compile(r"[ \t]{0,3}\r?\n[ \t]{0,24}(?:[>|#*+][ \t]{0,3}){0,3}")
 _RUNS_OVER_LINES: Final = re.compile(rf"(?<!\S)\S{{2,}}+(?:{_LINE_BREAK.pattern}\S{{2,}}+){{1,200}}")
 _CONTINUATION: Final = re.compile(r"[\\=]?" + _LINE_BREAK.pattern)
+# Between two pieces of one string: quotes that are joined, tags that break a line, a hyphen at its end.
+JOINT: Final = re.compile(
+    r"(?:[\"'](?<=\w[\"'])[ \t]{0,8}(?:[+.&][ \t]{0,8}(?:\\?\r?\n[ \t]{0,40})?|\\?\r?\n[ \t]{0,40}(?:[+.&][ \t]{0,8})?)"
+    r"[\"']|<(?:wbr|br)[ \t]?/?>\s?|-(?<=\w-)\r?\n[ \t]{0,40})(?=\w)"
+)
 _SHORTEST_WRAPPED: Final = 24
 
 
@@ -197,6 +202,11 @@ def _lines_with(text: str, pattern: re.Pattern[str]) -> Iterator[_Piece]:
 def long_runs(text: str) -> Folded:
     """Only the runs of visible characters that are too long for a word, one a line."""
     return _assembled((_Piece(*run.span(), run[0]) for run in _LONG_RUN.finditer(text)), separator="\n")
+
+
+def joined(text: str) -> Folded:
+    """The text without its joints."""
+    return _assembled(_replaced(text, JOINT, lambda _: ""))
 
 
 def wrapped_runs(text: str) -> Folded:

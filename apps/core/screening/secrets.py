@@ -12,12 +12,13 @@ from typing import Final
 
 from apps.core.screening.answers import find_answers
 from apps.core.screening.assignments import find_assignments
-from apps.core.screening.folding import Folded, fold, long_runs, rewrite, unescaped_lines, wrapped_runs
+from apps.core.screening.folding import JOINT, Folded, fold, joined, long_runs, rewrite, unescaped_lines, wrapped_runs
 from apps.core.screening.headers import find_header_credentials
 from apps.core.screening.private_keys import find_private_keys
 from apps.core.screening.secret_rules import PHRASE_RULES, TOKEN_RULES, TokenRule
+from apps.core.screening.told import find_told
 from apps.core.screening.urls import find_url_passwords
-from apps.core.screening.values import is_description, is_placeholder
+from apps.core.screening.values import is_description, is_placeholder, is_random
 
 SECRETS: Final = "secrets-personal-data"
 
@@ -26,6 +27,8 @@ _MARK: Final = re.compile(r"\[secret: [a-z0-9][a-z0-9 ._-]{0,40}\]")
 _BLANK: Final = "<"
 _TAG: Final = re.compile("[\U000e0020-\U000e007e]")
 _DRAWN: Final = re.compile(r"\d|[a-z][A-Z]")
+_NEXT_PIECE: Final = re.compile(rf"(?=[\"']){JOINT.pattern}([\w+/=.~!@#$%^&*-]{{4,400}})(?=[\"'])")
+_MOST_PIECES: Final = 20
 _ROUNDS: Final = 4
 _TAIL: Final = 10
 
@@ -59,9 +62,21 @@ def _found_in(view: Folded) -> list[Finding]:
         fresh = _disjoint(_all_rules(matched))
         if not fresh:
             break
+        fresh = [_to_the_end(matched, finding) for finding in fresh]
         matched = _blanked(matched, fresh)
         found.extend(fresh)
     return [Finding(finding.kind, *view.span(finding.start, finding.end)) for finding in found]
+
+
+def _to_the_end(text: str, finding: Finding) -> Finding:
+    """With the other pieces of a string that is put together: ``"…" + "…"``."""
+    end = finding.end
+    for _ in range(_MOST_PIECES):
+        piece = _NEXT_PIECE.match(text, end)
+        if not piece or not is_random(piece[1]):
+            break
+        end = piece.end(1)
+    return Finding(finding.kind, finding.start, end)
 
 
 def mask(text: str, findings: Iterable[Finding]) -> str:
@@ -104,7 +119,7 @@ def _all_rules(text: str) -> Iterator[Finding]:
         yield Finding(kind, start, end)
     for kind, start, end in find_assignments(text, lowered):
         yield Finding(kind, start, end)
-    for kind, start, end in find_answers(text, lowered):
+    for kind, start, end in (*find_told(text, lowered), *find_answers(text, lowered)):
         yield Finding(kind, start, end)
 
 
@@ -116,6 +131,8 @@ def _tokens(text: str) -> Iterator[Finding]:
     yield from _matches(PHRASE_RULES, text)
     if "\n" in text:
         yield from _wrapped_tokens(text)
+    if JOINT.search(text):
+        yield from _joined_tokens(text)
 
 
 def _matches(rules: Iterable[TokenRule], text: str) -> Iterator[Finding]:
@@ -140,6 +157,16 @@ def _wrapped_tokens(text: str) -> Iterator[Finding]:
             # A word of prose on the next line is not the rest of a key that ended with its line.
             end = start + len(text[start:broken].rstrip())
         if "\n" in text[start:end]:
+            yield Finding(finding.kind, start, end)
+
+
+def _joined_tokens(text: str) -> Iterator[Finding]:
+    """Tokens that are put together of several strings, or broken by a tag or a hyphen."""
+    view = joined(text)
+    for finding in _matches(TOKEN_RULES, view.text):
+        start, end = view.span(finding.start, finding.end)
+        joints = list(JOINT.finditer(text, start, end))
+        if joints and _DRAWN.search(text, joints[-1].end(), end):
             yield Finding(finding.kind, start, end)
 
 

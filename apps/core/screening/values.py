@@ -47,6 +47,8 @@ _WORDLIKE_PART: Final = re.compile(r"[A-Za-zÀ-ɏ]{1,19}\d{0,2}|[vV]?\d{1,4}")
 _PARTS: Final = re.compile(r"[-_./:@ ,+]+")
 _WORD_STARTS: Final = re.compile(r"[-_.:/#]+|(?<=[a-z])(?=[A-Z])")
 _CASE_CHANGE: Final = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
+_CASE_PARTS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_UNSPOKEN: Final = re.compile(r"(?i)[bcdfghjklmnpqrstvwxz]{4}|^[bcdfghjklmnpqrstvwxz]{2,}$")
 _OWN_NAME: Final = re.compile(
     r"(?i)(?:pass(?:word|wd|phrase|wort|code)?|pwd|pw|secret|token|key|apikey|cred(?:ential)?|auth|hash|env"
     r"|var)s?\d{0,2}"
@@ -119,6 +121,26 @@ def is_mixed(value: str) -> bool:
 def is_varied(value: str) -> bool:
     """Three of small letters, capitals, digits and signs: enough to tell a password without any punctuation."""
     return len(value) >= 6 and sum(bool(pattern.search(value)) for pattern in _CLASSES) >= 3
+
+
+def is_drawn(value: str) -> bool:
+    """What stands for a password wherever one is told: drawn at random, or of three sorts of characters."""
+    return is_random(value) or (is_varied(value) and is_mixed(value)) or is_scrambled(value)
+
+
+def is_told(value: str) -> bool:
+    """Drawn, and no name with a number such as ``OAuth2``: for sentences, where a product may stand in its place."""
+    return is_random(value) or is_scrambled(value) or (is_varied(value) and is_mixed(value) and not is_wordlike(value))
+
+
+def is_scrambled(value: str) -> bool:
+    """Letters alone, of changing case, that no words are made of."""
+    if not 8 <= len(value) <= 64 or not value.isascii() or not value.isalpha():
+        return False
+    changes = len(_CASE_CHANGE.findall(value))
+    parts = _CASE_PARTS.findall(value)
+    unspoken = sum(bool(_UNSPOKEN.search(part)) for part in parts)
+    return changes >= 2 and (changes * 4 >= len(value) or unspoken >= 2)
 
 
 def is_long_drawn(value: str) -> bool:

@@ -541,3 +541,25 @@ def test_on_the_labelled_messages_nearly_all_that_is_found_is_worth_it():
     everything, _, unseen = measure()
     assert everything.precision >= 0.95 and unseen.precision >= 0.95
     assert everything.recall >= 0.7
+
+
+# --- what was masked ----------------------------------------------------------------------------------------
+KAFKA = "We decided to use Kafka, because replays need it."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"[secret: password]\n{KAFKA}",
+        f"password: [secret: password]\n{KAFKA}",
+        f"Token: [secret: github token]\n{KAFKA}",
+        f"ben: [secret: password]\n{KAFKA}",
+        f"ana: the password?\nben: [secret: password]\nana: {KAFKA}",
+        f"[secret: e-mail address]: {KAFKA}",
+        f"> [secret: password]\n\n{KAFKA}",
+        f"- [secret: password]\n- {KAFKA}",
+        f"`[secret: password]`\n{KAFKA}",
+    ],
+)
+def test_a_mark_is_no_speaker_and_nothing_is_glued_to_it(text):
+    assert only_fact(text, "chat").content == KAFKA

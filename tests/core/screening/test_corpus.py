@@ -19,9 +19,9 @@ def hits(line: corpus.Line) -> bool:
 
 
 def test_corpus_is_large_and_balanced() -> None:
-    assert len(SECRET) >= 250
+    assert len(SECRET) >= 310
     assert len(PERSONAL) >= 40
-    assert len(HARMLESS) >= 230
+    assert len(HARMLESS) >= 300
 
 
 @pytest.mark.parametrize("lines", [SECRET, PERSONAL], ids=["secrets", "personal data"])

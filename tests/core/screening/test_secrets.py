@@ -110,6 +110,34 @@ def test_a_long_token_over_several_lines() -> None:
     assert masked(text) == "the cookie:\n[secret: jwt]\nwas still valid"
 
 
+@pytest.mark.parametrize("joint", ['" + "', "' . '", '" \\\n    "', '"\n  "', '" +\n  "', "-\n", "<wbr>", "<br/>"])
+@pytest.mark.parametrize("at", [14, 20, 24])
+def test_a_secret_in_pieces_is_masked_to_its_end(joint: str, at: int) -> None:
+    text = f"token = {GITHUB[:at]}{joint}{GITHUB[at:]} is used"
+    assert masked(text) == "token = [secret: github token] is used"
+
+
+def test_a_password_in_pieces_is_masked_to_its_end() -> None:
+    assert masked('password = "Wx7eKq92" + "LmZp41Rt" + suffix') == 'password = "[secret: password]" + suffix'
+    assert masked('password = "Wx7eKq92" + "-suffix"') == 'password = "[secret: password]" + "-suffix"'
+
+
+def test_every_cell_of_a_column_and_no_other() -> None:
+    table = "| user | password | note |\n|---|---|---|\n| a1B2c3D4e5 | Ig8xQv2LmZp4 | x |\n| b | in Vault | y |\n"
+    assert masked(table) == table.replace("Ig8xQv2LmZp4", "[secret: password]")
+    assert masked(f"{table}\nSee Wx7eKq92LmZp | there.").endswith("\nSee Wx7eKq92LmZp | there.")
+
+
+@pytest.mark.parametrize("fillers", [1, 2, 3])
+def test_an_answer_after_other_turns(fillers: int) -> None:
+    turns = "".join(f"ben: {said}\n" for said in ("hang on", "one sec...", "same question")[:fillers])
+    asked = f"ana: what's the staging password?\n{turns}"
+    assert masked(f"{asked}cem: Wx7eKq92LmZp") == f"{asked}cem: [secret: password]"
+    assert masked(f"{asked}cem: admin / Wx7eKq92LmZp") == f"{asked}cem: admin / [secret: password]"
+    long = "ben: it was told in the meeting of the platform team on Monday\n"
+    assert not find_secrets(f"{asked}{long}cem: Wx7eKq92LmZp")
+
+
 def test_a_word_on_the_next_line_is_not_masked() -> None:
     assert masked(f"{GITHUB}\nThe next sentence.") == "[secret: github token]\nThe next sentence."
 

@@ -1,9 +1,9 @@
-"""What is found in raw material and must not be remembered, whoever found it: facts about individual engineers, and how
-things are at the moment.
+"""What must not be remembered, whoever found it: facts about individual engineers, and how things are at the moment.
 
-A model is told to leave both out and now and then does not. What stands here refuses what is certainly one or the
-other, and nothing else: a fact that is refused wrongly is lost, one that is let through is seen by a reviewer. Who owns
-what is for teams; what somebody decided is a decision, whoever it was.
+In raw material it is refused. A model is told to leave both out and now and then does not. What stands here finds what
+is certainly one or the other, and nothing else: a fact that is refused wrongly is lost, one that is let through is seen
+by a reviewer. In a proposal it is flagged, since somebody meant it. Who owns what is for teams; what somebody decided
+is a decision, whoever it was.
 """
 
 from __future__ import annotations
@@ -12,26 +12,16 @@ import re
 from collections.abc import Collection
 from typing import Final
 
-from apps.capture.extractors.people import PERSON, TEAMS, People, impersonal
-from apps.capture.signals import Meaning, meanings_of
-from apps.capture.splitting import SPEAKER, speaker_of
+from apps.core.screening.people import PERSON, TEAMS, People, impersonal
+from apps.core.screening.signals import Meaning, meanings_of
 
 INDIVIDUALS: Final = "individuals"
 TRANSIENT: Final = "transient-state"
+EXCLUSIONS: Final = frozenset({INDIVIDUALS, TRANSIENT})
 REASONS: Final = {
     INDIVIDUALS: "It is about an individual; only teams and what they own are remembered (individuals).",
     TRANSIENT: "It says how things are at the moment and will not be true next week (transient-state).",
 }
-# Speakers are looked for in so much of the material.
-_HEARD: Final = 200_000
-
-
-def people_in(material: str) -> People:
-    """Who speaks in it, so that a name is known as one."""
-    people = People()
-    for turn in SPEAKER.finditer(material[:_HEARD]):
-        people.hear(speaker_of(turn))
-    return people
 
 
 def exclusion_of(content: str, people: People, in_force: Collection[str]) -> str | None:
@@ -41,6 +31,12 @@ def exclusion_of(content: str, people: People, in_force: Collection[str]) -> str
     if TRANSIENT in in_force and is_of_the_moment(content):
         return TRANSIENT
     return None
+
+
+SEEMS: Final = {
+    INDIVIDUALS: "It seems to be about an individual; only teams and what they own are remembered.",
+    TRANSIENT: "It seems to say how things are at the moment, which will not be true next week.",
+}
 
 
 def without_people(content: str, people: People) -> str:
@@ -248,11 +244,23 @@ def is_of_the_moment(content: str) -> bool:
     text = " ".join(content.split())
     if _ONLY_STATE.fullmatch(text):
         return True
+    if _STATE_NOW.search(text):
+        text = _UNTIL_IT_IS_OVER.sub(" ", text)
     if _WHATEVER.search(text) or meanings_of(_MEANT_FOR_NOW.sub(" ", text)) & _LASTING:
         return False
     return bool(_STATE_NOW.search(text) or _GOING_ON.search(text))
 
 
+# Why something is so today, and that one waits for its end: no decision that outlives it.
+_UNTIL_IT_IS_OVER: Final = re.compile(
+    r"\b(?:because|since|as|due to|weil|da|parce que|porque)\b[^.;!?]{0,120}?\b(?:this"
+    r" (?:morning|afternoon|evening|week)|today|tonight|last night|yesterday"
+    r"|an hour ago|just now|minutes ago|heute|gestern|ce matin|hoy|hoje)\b"
+    r"|\b(?:we|they|the team|wir) (?:have )?(?:decided|agreed|chose|are going|will|want|haben entschieden)(?: to)? "
+    r"(?:just )?(?:wait|hold off|hold on|pause|postpone|retry later|try again|look again|watch|monitor"
+    r"|restart|see|sit it out)\b(?! for (?:a|an|the|every|each) )[^.;!?]{0,60}",
+    re.IGNORECASE,
+)
 # Words that would be signs of something lasting, were they not of what is going on.
 _MEANT_FOR_NOW: Final = re.compile(
     rf"\b(?:{_NOW}|migrations?|outages?|incidents?|regressions?|leaks?|broken|broke)\b", re.IGNORECASE
