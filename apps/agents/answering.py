@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -24,10 +24,18 @@ _FOR_CLIENTS: Final = ("code", "detail", "errors", "extra", "request_id")
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """``identify`` raises for whoever is not, or no longer, let in; ``checkout`` is the remote of where they work."""
+    """``identify`` raises for whoever is not, or no longer, let in; ``checkout`` is the remote of where they work.
+
+    ``given`` is the message as it was sent, where the SDK got another one.
+    """
 
     identify: Callable[[], Principal]
     checkout: str | None = None
+    given: Mapping[str, Any] | None = None
+
+    def arguments(self, parsed: Mapping[str, Any] | None) -> Any:
+        params = self.given.get("params") if self.given is not None else None
+        return params.get("arguments") if isinstance(params, Mapping) else parsed
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,8 @@ async def _list_tools(context: Any, params: types.PaginatedRequestParams | None)
 
 
 async def _call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-    told = await sync_to_async(answer)(caller.get(), params.name, params.arguments)
+    who = caller.get()
+    told = await sync_to_async(answer)(who, params.name, who.arguments(params.arguments))
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=text) for text in told.texts],
         structured_content=told.structured,

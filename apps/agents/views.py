@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import IO, cast
+from dataclasses import replace
+from typing import IO, Any, cast
 from urllib.parse import urlsplit
 
 from asgiref.sync import async_to_sync
@@ -15,6 +16,7 @@ from apps.accounts.authentication import bearer_principal, not_authenticated
 from apps.accounts.principal import Principal
 from apps.accounts.throttling import READ, spend, spend_anonymous
 from apps.agents.answering import Caller
+from apps.agents.mending import has_halves, mended
 from apps.core import problems
 from apps.core.chunked import MAX_BYTES
 from apps.core.errors import Forbidden, Unavailable
@@ -34,8 +36,11 @@ def mcp(request: HttpRequest) -> HttpResponse:
     _require_own_origin(request)
     who = _caller(request)
     body = read_bounded(cast(IO[bytes], request), MAX_BYTES, declared=_declared(request))
-    if not _calls_a_tool(body):
+    message = _message(body)
+    if not _calls_a_tool(message):
         _spend(who)
+    elif has_halves(body):
+        who, body = replace(who, given=message), mended(message)
     done = async_to_sync(exchanged)(who, path=request.path, headers=request.headers, body=body)
     if not done.status:
         raise RuntimeError("The MCP server gave no answer.")
@@ -87,12 +92,16 @@ def _spend(who: Caller) -> None:
     spend(principal, READ)
 
 
-def _calls_a_tool(body: bytes) -> bool:
-    """Calls are counted by what they do, everything else is a read."""
+def _message(body: bytes) -> Any:
+    """What the body says; None for what is no JSON, of which the SDK says what is wrong."""
     try:
-        message = json.loads(body)
+        return json.loads(body)
     except (ValueError, RecursionError):
-        return False
+        return None
+
+
+def _calls_a_tool(message: Any) -> bool:
+    """Calls are counted by what they do, everything else is a read."""
     return isinstance(message, dict) and message.get("method") == "tools/call"
 
 

@@ -114,12 +114,12 @@ def test_a_limited_token_in_another_checkout(workspace, known, checkout, alice, 
     assert "acme/pay, is not among them" in answer.note
 
 
-def started(secret: str, folder, stdin: str = "") -> subprocess.CompletedProcess[str]:
+def started(secret: str, folder) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, str(ROOT / "manage.py"), "mcp"],
         env=environment(secret),
         cwd=folder,
-        input=stdin,
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         timeout=60,
@@ -151,12 +151,27 @@ def test_nothing_but_the_protocol_is_on_standard_output(robo, tmp_path):
         },
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
         {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+        {"jsonrpc": "2.0", "id": 3, "method": "resources/list", "params": {"cursor": "half \ud83d"}},
     ]
-    done = started(robo.secret, tmp_path, "".join(f"{json.dumps(line)}\n" for line in lines))
+    command = [sys.executable, str(ROOT / "manage.py"), "mcp"]
+    with subprocess.Popen(
+        command,
+        env=environment(robo.secret),
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        process.stdin.write("".join(f"{json.dumps(line)}\n" for line in lines))
+        process.stdin.flush()
+        answers = [json.loads(process.stdout.readline()) for _ in range(3)]
+        process.stdin.close()
+        rest = process.stdout.read()
 
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
-    assert {answer["id"] for answer in answers} <= {1, 2}
+    assert {answer["id"] for answer in answers} == {1, 2, 3}
     assert answers[0]["result"]["protocolVersion"] == "2025-11-25"
+    assert (rest, process.returncode) == ("", 0)
 
 
 @live

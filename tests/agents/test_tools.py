@@ -308,15 +308,40 @@ def test_an_unknown_argument_is_refused(robot, tool, extra):
     assert not Candidate.objects.exists() and not CaptureEvent.objects.exists()
 
 
-@pytest.mark.parametrize("arguments", [None, [], "x", 7, {"query": {"a": 1}}, {"query": "\ud83d"}])
-def test_arguments_of_any_shape_break_nothing(robot, arguments):
-    for revision in (
-        {},
-        {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "memory_search"},
-    ):
-        response = robot.ask("tools/call", {"name": "memory_search", "arguments": arguments}, **revision)
-        assert response.status_code in (200, 400)
-        assert "error" in response.json() or response.json()["result"]["isError"]
+@pytest.fixture(params=["2025-11-25", "2026-07-28"])
+def headers(request):
+    if request.param == "2025-11-25":
+        return {}
+    return {"MCP-Protocol-Version": request.param, "Mcp-Method": "tools/call"}
+
+
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+@pytest.mark.parametrize("arguments", [None, [], "x", 7, {"query": {"a": 1}}, {"query": None}, {}])
+def test_arguments_of_any_shape_break_nothing(robot, arguments, headers):
+    params = {"name": "memory_search", "arguments": arguments, "_meta": META}
+    response = robot.ask("tools/call", params, **headers | {"Mcp-Name": "memory_search"})
+
+    assert response.status_code in (200, 400)
+    assert "error" in response.json() or response.json()["result"]["isError"]
+
+
+def test_half_a_character_is_named_where_it_is_refused_and_cleaned_where_that_is_the_rule(robot, headers):
+    def call(tool, **arguments):
+        params = {"name": tool, "arguments": arguments, "_meta": META}
+        return robot.ask("tools/call", params, **headers | {"Mcp-Name": tool}).json()["result"]
+
+    refused = call("memory_search", query="smile \ud83d")
+    assert refused["isError"] and "query" in refused["content"][0]["text"]
+    whole = call("memory_search", query="smile \ud83d\ude00")
+    assert not whole["isError"]
+    material = {"content": "We decided to smile \ud83d, because of Mondays.", "kind": "chat", "sources": SOURCES}
+    assert not call("memory_ingest", **material)["isError"]
 
 
 # --- who may what ----------------------------------------------------------------------------------------------

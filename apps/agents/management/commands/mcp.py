@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final, cast
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import close_old_connections
@@ -14,6 +15,7 @@ from apps.accounts.principal import Principal
 from apps.accounts.selectors import principal_for_token
 from apps.agents.answering import Caller
 from apps.agents.checkout import remote_of
+from apps.agents.mending import MendedLines
 from apps.core import problems, request_id
 from apps.core.errors import NotAuthenticated
 from apps.scopes.identity import repository_identity
@@ -64,10 +66,12 @@ def _identify(secret: str) -> Principal:
 
 
 async def _serve(who: Caller) -> None:
+    import anyio
     from mcp.server.stdio import stdio_server
 
     from apps.agents.server import SERVER, caller
 
     caller.set(who)
-    async with stdio_server() as (incoming, outgoing):
+    lines = anyio.wrap_file(cast(IO[str], MendedLines(sys.stdin.buffer)))
+    async with stdio_server(stdin=lines) as (incoming, outgoing):
         await SERVER.run(incoming, outgoing, SERVER.create_initialization_options())
