@@ -15,6 +15,7 @@ from apps.agents.tools import TOOLS, perform
 from apps.core import problems
 from apps.core.errors import DomainError
 from apps.core.patience import READ_SECONDS, WRITE_SECONDS, patience
+from apps.core.screening import masked
 from apps.taxonomy.api import taxonomy_shown
 
 logger = logging.getLogger(__name__)
@@ -70,11 +71,19 @@ def _as_refusal(error: Exception) -> DomainError:
 
 def _refusal(error: DomainError) -> Answer:
     told = {name: value for name, value in problems.problem(error).items() if name in _FOR_CLIENTS}
+    # It repeats names that were sent in the place of known ones, and those may be anything.
+    told |= {name: _quotable(told[name]) for name in ("detail", "errors") if name in told}
     fields = [joined(f"{each['field']}:" if each["field"] else "", each["message"]) for each in told.get("errors", [])]
     text = "\n".join([told["detail"], *(f"- {field}" for field in fields if field != told["detail"])])
-    return Answer(
-        [harmless(text)], {"results": [], "note": harmless(told["detail"]), "error": harmless(told)}, is_error=True
-    )
+    return Answer([text], {"results": [], "note": told["detail"], "error": harmless(told)}, is_error=True)
+
+
+def _quotable(value: Any) -> Any:
+    if isinstance(value, str):
+        return harmless(masked(value))
+    if isinstance(value, list):
+        return [_quotable(each) for each in value]
+    return {name: _quotable(each) for name, each in value.items()} if isinstance(value, Mapping) else value
 
 
 def taxonomy(caller: Caller) -> str:

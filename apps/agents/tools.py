@@ -6,7 +6,7 @@ Every tool is a door onto the services that REST opens onto. None leads to a dec
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from rest_framework import serializers
@@ -18,7 +18,7 @@ from apps.agents.call import Call, Outcome, joined
 from apps.approvals.policy import record_refusal
 from apps.candidates.api import also_of
 from apps.candidates.corrections import check_readable_report
-from apps.core.errors import DomainError, FieldError, Forbidden, NotFound
+from apps.core.errors import DomainError, Forbidden, NotFound
 from apps.core.screening import quotable
 from apps.core.serializers import StrictSerializer
 from apps.sources.api import sources_from
@@ -185,7 +185,7 @@ def perform(principal: Principal, name: str, given: Any, *, checkout: str | None
         read = takes.read({} if given is None else given, also=lambda good: tool.also(principal, good))
         outcome = tool.run(Call(principal, read, checkout))
     except DomainError as error:
-        error.errors = [FieldError(_renamed(each.field, tool.named), each.message) for each in error.errors]
+        error.errors = [replace(each, field=_renamed(each.field, tool.named)) for each in error.errors]
         raise
     note = joined(outcome.note, reading.read_as_utc(given or {}))
     return Outcome(outcome.results, note, outcome.text, outcome.beside)
