@@ -14,6 +14,7 @@ from apps.core.serializers import utc_note
 from apps.memories.models import Memory
 from apps.memories.selectors import memories_visible, memory_for, memory_shown
 from apps.retrieval.context import ContextRequest, context
+from apps.retrieval.receipts import served_record
 from apps.retrieval.request import SearchRequest
 from apps.retrieval.services import SearchAnswer, search
 
@@ -39,6 +40,7 @@ def memory_search(call: Call) -> Outcome:
         ),
     )
     results = [result | {"trust": trust_of(result)} for result in answer.results]
+    served_record(call.principal, "search", results=results, question=asked["query"])
     return Outcome(results, joined(where.note, answer.note), memories_told(results), _beside(answer))
 
 
@@ -50,6 +52,7 @@ def memory_get(call: Call) -> Outcome:
     memory = memory_named(call)
     shown = memory_shown(call.principal, memory)
     shown["trust"] = trust_of(shown)
+    served_record(call.principal, "get", results=[shown])
     return Outcome([shown], "", memories_told([shown]))
 
 
@@ -69,11 +72,10 @@ def memory_context(call: Call) -> Outcome:
     if repo is None:
         raise Invalid.field("repo", "This is missing: name the repository that you work in.")
     where = looking(call.principal, repo=asked.get("repo"), checkout=call.checkout)
-    found = context(
-        principal=call.principal,
-        request=ContextRequest(repo=repo, path=asked.get("path"), budget_tokens=asked["budget_tokens"]),
-    ).as_dict()
+    request = ContextRequest(repo=repo, path=asked.get("path"), budget_tokens=asked["budget_tokens"])
+    found = context(principal=call.principal, request=request).as_dict()
     results = [item | {"trust": trust_of(item)} for item in found["items"]]
+    served_record(call.principal, "context", results=results, question=request.question)
     beside = {name: found[name] for name in ("intent", "degraded", "used_tokens", "budget_tokens", "left_out")}
     return Outcome(results, joined(where.note, found["note"]), found["text"], beside)
 
@@ -86,6 +88,7 @@ def memory_decisions(call: Call) -> Outcome:
     decisions = [result for result in answer.results if result["category"] == _DECISION or len(result["chain"]) > 1]
     reasons = _reasons(call, [result["id"] for result in decisions[:DECISIONS]])
     results = [_decision(result, reasons) for result in decisions[:DECISIONS]]
+    served_record(call.principal, "decisions", results=results, question=call.arguments["subject"])
     note = "" if results or not answer.results else "What was found is no decision; memory_search shows it."
     return Outcome(results, joined(where.note, answer.note, note), memories_told(results), _beside(answer))
 

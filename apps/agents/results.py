@@ -17,7 +17,7 @@ _TRUST = "How far to rely on it."
 class ErrorOut(serializers.Serializer[Any]):
     code = serializers.CharField(help_text="Stable; for programs.")
     detail = serializers.CharField()
-    errors = serializers.ListField(  # type: ignore[assignment] - DRF takes it off the class
+    errors = serializers.ListField(  # type: ignore[assignment]  # DRF takes it off the class
         child=serializers.DictField(), required=False, help_text="Each with a field and a message."
     )
     extra = serializers.DictField(required=False)
