@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 from mcp_types import CallToolResult
@@ -18,14 +17,6 @@ from tests.conftest import Issued
 def agent() -> Callable[[Issued | None], Agent]:
     def make(who: Issued | None = None) -> Agent:
         return Agent(who.secret if who else None)
-
-    return make
-
-
-@pytest.fixture
-def remember(botty, alice) -> Callable[..., Memory]:
-    def make(content: str | None = None, **changes: Any) -> Memory:
-        return ledger.remember(ledger.of_token(botty.token), ledger.of_person(alice), content, **changes)
 
     return make
 

@@ -19,7 +19,7 @@ from apps.scopes.models import Repository
 from tests.agents.calling import REVISIONS, ROOT, environment, over_stdio
 from tests.agents.conftest import reply
 from tests.conftest import issue
-from tests.ledger import of_person, of_token, remember
+from tests.ledger import of_person
 
 both = pytest.mark.parametrize("revision", REVISIONS)
 live = pytest.mark.usefixtures("pool", "transactional_db")
@@ -40,8 +40,8 @@ def checkout(tmp_path):
 
 @live
 @both
-def test_it_looks_in_the_repository_that_is_checked_out(robo, alice, known, checkout, tmp_path, revision):
-    remember(of_token(robo.token), of_person(alice), "Retries of shop wait a minute.", scope=SHOP)
+def test_it_looks_in_the_repository_that_is_checked_out(robo, remember, known, checkout, tmp_path, revision):
+    remember("Retries of shop wait a minute.", scope=SHOP)
 
     async def work(client):
         tools = (await client.list_tools()).tools
@@ -101,8 +101,8 @@ def test_a_token_revoked_meanwhile_opens_nothing_more(robo, dave, known, tmp_pat
 
 
 @live
-def test_a_limited_token_in_another_checkout(workspace, known, checkout, alice, robo):
-    remember(of_token(robo.token), of_person(alice), "Retries of shop wait a minute.", scope=SHOP)
+def test_a_limited_token_in_another_checkout(workspace, known, checkout, remember):
+    remember("Retries of shop wait a minute.", scope=SHOP)
     limited = issue(workspace, "limited", "agent", repository_ids=[Repository.objects.get(slug="acme/shop").pk])
 
     async def work(client):

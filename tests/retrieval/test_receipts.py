@@ -16,7 +16,7 @@ from apps.retrieval.models import Served
 from apps.retrieval.tasks import forget_receipts
 from tests.agents.calling import Agent
 from tests.at_once import at_once
-from tests.ledger import of_person, of_token, remember
+from tests.ledger import of_token
 from tests.pages import text
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("pool")]
@@ -26,8 +26,8 @@ ASKED = "when are ledgers closed"
 
 
 @pytest.fixture
-def memory(botty, alice):
-    return remember(of_token(botty.token), of_person(alice), STATEMENT, type="architecture_decisions")
+def memory(remember):
+    return remember(STATEMENT, type="architecture_decisions")
 
 
 DOORS = {
@@ -54,8 +54,8 @@ def test_each_door_leaves_one_for_each_memory(api, robo, memory, door):
     assert now() - row.at < timedelta(minutes=1)
 
 
-def test_several_at_once_are_one_statement(api, robo, botty, alice, memory, django_assert_num_queries):
-    remember(of_token(botty.token), of_person(alice), "Ledgers are closed by the bank on holidays.")
+def test_several_at_once_are_one_statement(api, robo, memory, remember, django_assert_num_queries):
+    remember("Ledgers are closed by the bank on holidays.")
     principal = of_token(robo.token)
     results = api(robo).get("/api/v1/memories/search/", {"q": ASKED}).json()["results"]
     Served.objects.all().delete()
