@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from hypothesis import HealthCheck, given, settings, strategies
 
 from apps.accounts.models import Audience, AuditEvent
 from apps.agents.server import INSTRUCTIONS, listed
@@ -329,6 +330,32 @@ def test_arguments_of_any_shape_break_nothing(robot, arguments, headers):
 
     assert response.status_code in (200, 400)
     assert "error" in response.json() or response.json()["result"]["isError"]
+
+
+ANYTHING = strategies.recursive(
+    strategies.none()
+    | strategies.booleans()
+    | strategies.integers()
+    | strategies.floats()
+    | strategies.text(max_size=30),
+    lambda inner: (
+        strategies.lists(inner, max_size=3) | strategies.dictionaries(strategies.text(max_size=8), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None)
+@given(
+    tool=strategies.sampled_from(list(GOOD)),
+    name=strategies.sampled_from([*{name for takes in GOOD.values() for name in takes}, "repo", "limit", "as_of", "x"]),
+    value=ANYTHING,
+)
+def test_no_argument_is_a_fault_of_ours(robot, tool, name, value):
+    answer = robot.call(tool, **GOOD[tool] | {name: value})
+
+    assert not answer.is_error or answer.code != "internal_error"
+    assert len(answer.text) < 20_000
 
 
 def test_half_a_character_is_named_where_it_is_refused_and_cleaned_where_that_is_the_rule(robot, headers):

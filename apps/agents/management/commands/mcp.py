@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import sys
+import threading
 from pathlib import Path
 from typing import IO, Any, Final, cast
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import close_old_connections
+from django.db import close_old_connections, connections
 
 from apps.accounts.principal import Principal
 from apps.accounts.selectors import principal_for_token
@@ -19,6 +21,8 @@ from apps.agents.mending import MendedLines
 from apps.core import problems, request_id
 from apps.core.errors import NotAuthenticated
 from apps.scopes.identity import repository_identity
+
+logger = logging.getLogger(__name__)
 
 VARIABLE: Final = "FIRM_MEMORY_TOKEN"
 
@@ -74,4 +78,20 @@ async def _serve(who: Caller) -> None:
     caller.set(who)
     lines = anyio.wrap_file(cast(IO[str], MendedLines(sys.stdin.buffer)))
     async with stdio_server(stdin=lines) as (incoming, outgoing):
+        # From here on whatever a library prints goes to standard error. It is no daemon, since one that is inside the
+        # model's C++ at the end would take the process down with it.
+        threading.Thread(target=_warm_up, name="warm-up").start()
         await SERVER.run(incoming, outgoing, SERVER.create_initialization_options())
+
+
+def _warm_up() -> None:
+    """Load what the first search would otherwise wait for, while the client still greets."""
+    from apps.memories.providers import registry
+
+    try:
+        registry.warm_up()
+    except Exception:
+        # The first search tries again, and its answer says what is missing.
+        logger.exception("The provider cannot be warmed up.")
+    finally:
+        connections.close_all()
