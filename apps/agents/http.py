@@ -45,6 +45,8 @@ class Exchange:
 
 async def exchanged(who: Caller, *, path: str, headers: Mapping[str, str], body: bytes) -> Exchange:
     exchange = Exchange(body)
+    # Whoever does not say what they accept accepts anything; the SDK would refuse them.
+    sent = {"accept": "*/*"} | {name.lower(): value for name, value in headers.items()}
     scope = {
         "type": "http",
         "asgi": {"version": "3.0"},
@@ -55,7 +57,7 @@ async def exchanged(who: Caller, *, path: str, headers: Mapping[str, str], body:
         "raw_path": path.encode(),
         "query_string": b"",
         "root_path": "",
-        "headers": [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()],
+        "headers": [(name.encode("latin-1"), value.encode("latin-1")) for name, value in sent.items()],
         "client": None,
         "server": None,
         "state": {},

@@ -158,6 +158,13 @@ def test_what_is_no_message_is_refused_and_never_a_fault_of_ours(agent, robo, bo
         assert "error" in response.json()
 
 
+def test_whoever_does_not_say_what_they_accept_is_answered(agent, robo):
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+
+    assert agent(robo).client.post("/mcp", body).status_code == 200
+    assert agent(robo).client.post("/mcp", body, headers={"Accept": "text/html"}).status_code == 406
+
+
 def test_notifications_and_unknown_methods(agent, robo):
     client = agent(robo)
     note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
