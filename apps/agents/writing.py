@@ -8,14 +8,13 @@ from typing import Any, Final
 from apps.agents.call import Call, Outcome, joined
 from apps.agents.reading import memory_named
 from apps.agents.scoping import holding
-from apps.agents.telling import as_data
+from apps.agents.telling import as_data, quoted
 from apps.candidates.api import proposed_shown
 from apps.candidates.corrections import Report
 from apps.candidates.corrections import memory_correct as correct
 from apps.candidates.proposal import Proposal, ScopeInput
 from apps.candidates.services import Proposed, candidate_propose
 from apps.capture.inbox import RawMaterial, event_receive
-from apps.core.fencing import barred
 from apps.core.wording import words
 from apps.sources.api import sources_from
 
@@ -38,9 +37,9 @@ def memory_propose(call: Call) -> Outcome:
         ),
     )
     shown = proposed_shown(call.principal, proposed)
-    near = [f"{each['what']} {each['id']}\n{barred(each['content'])}" for each in shown["near"] if each["content"]]
+    near = [f"{each['what']} {each['id']}\n{quoted(each['content'])}" for each in shown["near"] if each["content"]]
     told = joined(_became(proposed), _waits(proposed), where)
-    reason = [f"About the earlier one:\n{barred(proposed.reason)}"] if proposed.reason else []
+    reason = [f"About the earlier one:\n{quoted(proposed.reason)}"] if proposed.reason else []
     text = as_data([*reason, *near], head="What it is near to." if near else "")
     return Outcome([shown], told, text)
 
@@ -78,7 +77,7 @@ def memory_correct(call: Call) -> Outcome:
     }
     made = f"{memory.label} was reported as {words(given['kind'])}." if reported.created else _became(reported)
     decided = "It stays as it is until a reviewer decides." if reported.candidate.is_open else ""
-    reason = [f"About the report:\n{barred(reported.reason)}"] if reported.reason else []
+    reason = [f"About the report:\n{quoted(reported.reason)}"] if reported.reason else []
     return Outcome([shown], joined(made, decided), as_data(reason))
 
 
