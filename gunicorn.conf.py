@@ -13,6 +13,7 @@ import socket
 import struct
 import sys
 import threading
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -119,6 +120,7 @@ def load() -> None:
     from django.urls import get_resolver
 
     get_resolver().url_patterns  # noqa: B018 - imports the views
+    import_module("apps.agents.http")
     warm_up()
     gc.collect()
     gc.freeze()

@@ -28,6 +28,7 @@ urlpatterns = [
     path("readyz", health.readyz, name="readyz"),
     path("api/v1/", include(api)),
     re_path(r"^api/", problems.unknown_address),
+    path("", include("apps.agents.urls")),
     path("admin/", admin.site.urls),
     *pages,
 ]

@@ -16,6 +16,7 @@ from apps.answers.sentences import HOW
 from apps.answers.services import ask
 from apps.core.serializers import Many, StrictQuery, Text
 from apps.retrieval.api import MAX_LISTED, FoundOut, StageOut
+from apps.retrieval.receipts import served_record
 from apps.retrieval.request import MAX_QUESTION
 
 
@@ -59,4 +60,7 @@ class AskView(APIView):
     def get(self, request: Request) -> Response:
         asked = AskQuery.read_query(request)
         repos = tuple(asked["repos"]) if "repos" in asked else None
-        return Response(ask(principal=principal_of(request), q=asked["q"], repos=repos).as_dict())
+        principal = principal_of(request)
+        answer = ask(principal=principal, q=asked["q"], repos=repos)
+        served_record(principal, "ask", results=answer.results, question=answer.question)
+        return Response(answer.as_dict())

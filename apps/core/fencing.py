@@ -21,6 +21,7 @@ _TEMPLATE: Final = re.compile(
     re.IGNORECASE,
 )
 _TAGS: Final = re.compile(f"[{folding.TAGS}]+")
+_LINE: Final = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
 def new_nonce(texts: Iterable[str]) -> str:
@@ -44,3 +45,8 @@ def defused(text: str) -> str:
     """
     text = _TAGS.sub("", text)
     return _TEMPLATE.sub(lambda found: f" {found[0]} ", _MARKER.sub(lambda found: " ".join(found[0]), text))
+
+
+def barred(text: str) -> str:
+    """Every line of ``text`` behind a bar, so that none can pass for a line of ours inside the same fence."""
+    return "".join(f"| {line}\n" for line in _LINE.split(defused(text)))

@@ -16,6 +16,7 @@ from apps.accounts.throttling import SEARCH
 from apps.core.serializers import Many, Moment, NoQuery, OneOf, StrictQuery, Text, Whole, utc_note
 from apps.memories.models import EdgeKind, MemoryStatus, Tier
 from apps.memories.selectors import memory_for, memory_shown
+from apps.retrieval.receipts import receipts_shown, served_record
 from apps.retrieval.request import DEFAULT_LIMIT, INTENTS, MAX_LIMIT, MAX_QUESTION, SearchRequest
 from apps.retrieval.services import search
 from apps.sources.api import SourceOut
@@ -84,9 +85,26 @@ class FoundOut(ResultOut):
     scores = serializers.DictField(child=serializers.FloatField())
 
 
+class ReceiptOut(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    kind = serializers.CharField(help_text="Of the token, or person.")
+    via = serializers.CharField()
+    asked_for = serializers.CharField()
+    question = serializers.CharField(allow_blank=True, help_text="Masked; blank where it is for an audience.")
+    request_id = serializers.CharField(allow_blank=True)
+    at = serializers.DateTimeField()
+
+
+class ReceiptsOut(serializers.Serializer[Any]):
+    total = serializers.IntegerField()
+    days = serializers.IntegerField(help_text="For so many days they are kept.")
+    latest = ReceiptOut(many=True)
+
+
 class MemoryOut(ResultOut):
     chain = serializers.ListField(child=serializers.DictField())
     verdicts = serializers.ListField(child=serializers.DictField())
+    served = ReceiptsOut(required=False, help_text="For reviewers: what relied on it, the latest first.")
 
 
 class StageOut(serializers.Serializer[Any]):
@@ -118,6 +136,7 @@ class SearchView(APIView):
         note = utc_note(request.query_params, "as_of", "known_at")
         notes = (note,) if note else ()
         answer = search(principal=principal, request=SearchRequest(**values, notes=notes))
+        served_record(principal, "search", results=answer.results, question=asked["q"])
         return Response(answer.as_dict())
 
 
@@ -132,4 +151,9 @@ class MemoryView(APIView):
     def get(self, request: Request, reference: str) -> Response:
         NoQuery.read_query(request)
         principal = principal_of(request)
-        return Response(memory_shown(principal, memory_for(principal, reference)))
+        memory = memory_for(principal, reference)
+        shown = memory_shown(principal, memory)
+        if principal.can_review:
+            shown["served"] = receipts_shown(principal, memory)
+        served_record(principal, "get", results=[shown])
+        return Response(shown)

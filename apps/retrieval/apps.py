@@ -9,3 +9,4 @@ class RetrievalConfig(AppConfig):
         from apps.core.schedules import register_schedule
 
         register_schedule("retrieval: count words", task="apps.retrieval.tasks.count_lexemes", minutes=5)
+        register_schedule("retrieval: forget receipts", task="apps.retrieval.tasks.forget_receipts", minutes=60)

@@ -23,6 +23,7 @@ from apps.retrieval.context import (
     ContextRequest,
     context,
 )
+from apps.retrieval.receipts import served_record
 from apps.retrieval.request import INTENTS, MAX_QUESTION
 from apps.sources.api import SourceOut
 
@@ -83,5 +84,7 @@ class ContextView(APIView):
     )
     def get(self, request: Request) -> Response:
         asked = ContextQuery.read_query(request)
-        found = context(principal=principal_of(request), request=ContextRequest(**asked))
-        return Response(found.as_dict())
+        principal, wanted = principal_of(request), ContextRequest(**asked)
+        found = context(principal=principal, request=wanted).as_dict()
+        served_record(principal, "context", results=found["items"], question=wanted.question)
+        return Response(found)

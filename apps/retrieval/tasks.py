@@ -10,6 +10,7 @@ from django.db import connection, transaction
 from apps.accounts.models import Workspace
 from apps.core.clock import now
 from apps.memories.models import Corpus, Lexeme, Memory
+from apps.retrieval.receipts import receipts_forget
 
 # How often a word stands among many memories changes little with a few more of them, and counting all takes seconds.
 SMALL_CORPUS: Final = 2_000
@@ -21,6 +22,14 @@ def count_lexemes() -> str:
     """Count document frequencies anew for each workspace that changed notably since. Idempotent."""
     counted = [workspace.slug for workspace in Workspace.objects.all() if _count_if_changed(workspace)]
     return f"Counted anew: {', '.join(counted) or 'nothing had changed'}."
+
+
+def forget_receipts() -> str:
+    """Remove read receipts that are older than they are kept. Idempotent."""
+    gone = total = receipts_forget()
+    while gone:
+        total += (gone := receipts_forget())
+    return f"{total} read receipts were removed."
 
 
 def _count_if_changed(workspace: Workspace) -> bool:

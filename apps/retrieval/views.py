@@ -26,6 +26,7 @@ from apps.retrieval.browsing import facets_found, facets_listed, leaf, listed
 from apps.retrieval.forms import EVERY, STATUSES, BrowseForm, CorrectForm, ReasonForm, WeightsForm
 from apps.retrieval.forms import IN_FORCE as STATUS_IN_FORCE
 from apps.retrieval.ledger import Weighting
+from apps.retrieval.receipts import receipts_shown
 from apps.retrieval.request import SearchRequest
 from apps.retrieval.services import search
 from apps.retrieval.weights import compared
@@ -208,5 +209,6 @@ def memory_page(
         "retire": sent.get("retire") or ReasonForm(auto_id="retire-%s"),
         "restore": sent.get("restore") or ReasonForm(auto_id="restore-%s"),
         "sent": sent,
+        "served": receipts_shown(request.principal, row) if request.principal.can_review else None,
     }
     return render_framed(request, "memories/memory.html", context, status=status)

@@ -9,6 +9,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.accounts.authentication import principal_of
+from apps.accounts.models import Workspace
 from apps.core.serializers import NoQuery
 from apps.taxonomy.models import Category, Exclusion
 from apps.taxonomy.selectors import memory_types
@@ -45,17 +46,17 @@ class TaxonomyView(APIView):
     @extend_schema(operation_id="taxonomy", responses=TaxonomyOut, summary="Types, categories and exclusions")
     def get(self, request: Request) -> Response:
         NoQuery.read_query(request)
-        workspace = principal_of(request).workspace
-        types = [{"category": row.category.slug} | _fields(row, TypeOut, "category") for row in memory_types(workspace)]
-        categories = Category.objects.filter(workspace=workspace)
-        exclusions = Exclusion.objects.filter(workspace=workspace, is_active=True)
-        return Response(
-            {
-                "types": types,
-                "categories": [_fields(row, CategoryOut) for row in categories],
-                "exclusions": [_fields(row, ExclusionOut) for row in exclusions],
-            }
-        )
+        return Response(taxonomy_shown(principal_of(request).workspace))
+
+
+def taxonomy_shown(workspace: Workspace) -> dict[str, Any]:
+    types = [{"category": row.category.slug} | _fields(row, TypeOut, "category") for row in memory_types(workspace)]
+    exclusions = Exclusion.objects.filter(workspace=workspace, is_active=True)
+    return {
+        "types": types,
+        "categories": [_fields(row, CategoryOut) for row in Category.objects.filter(workspace=workspace)],
+        "exclusions": [_fields(row, ExclusionOut) for row in exclusions],
+    }
 
 
 def _fields(row: object, shape: type[serializers.Serializer[Any]], *left_out: str) -> dict[str, Any]:

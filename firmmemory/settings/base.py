@@ -115,6 +115,7 @@ INSTALLED_APPS = [
     "apps.answers",
     "apps.insights",
     "apps.evals",
+    "apps.agents",
 ]
 
 MIDDLEWARE = [
@@ -303,6 +304,8 @@ LOGGING = {
         "django": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
         # It has a line for every task; what a task has to say it logs itself.
         "django-q": {"level": "WARNING"},
+        # It has three lines for every request of an agent.
+        "mcp": {"level": "WARNING"},
     },
 }
 

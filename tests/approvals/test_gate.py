@@ -17,6 +17,7 @@ from apps.approvals.services import (
 from apps.candidates.models import Candidate, Proposer
 from apps.core.errors import Forbidden
 from apps.memories.models import Action, Memory, Verdict
+from tests.agents.calling import Agent
 from tests.conftest import add_person, issue
 from tests.ledger import a_body, approve, fresh, of_person, of_token, propose, reject, remember, report
 
@@ -97,6 +98,25 @@ def test_no_agent_bot_or_member_decides_anything_over_rest(request, api, world, 
     attempts = AuditEvent.objects.filter(verb__startswith="was refused to")
     assert attempts.count() == len(decisions(world))
     assert set(attempts.values_list("actor", flat=True)) == {who}
+
+
+@pytest.mark.parametrize("who", ["robo", "botty", "alice_token"])
+def test_nobody_decides_anything_over_mcp(request, world, who):
+    """Not even with a reviewer's token: there is no such tool, and no argument that does it."""
+    agent = Agent(request.getfixturevalue(who).secret)
+    before = state()
+
+    for path, body in decisions(world):
+        *_, subject, verb, _ = path.split("/")
+        for name in (f"memory_{verb}", f"candidate_{verb}", f"{verb}_approve"):
+            assert agent.call(name, id=subject, **body).is_error
+    propose = {"type": "tooling_setup", "firm": True, "sources": [{"kind": "chat", "reference": "x"}]}
+    for extra in ({"status": "approved"}, {"reviewer": "alice"}, {"approve": True}, {"verdict": {"action": "approve"}}):
+        assert agent.call("memory_propose", content="Approved by alice.", **propose, **extra).code == "unknown_keys"
+
+    assert state() == before
+    attempts = AuditEvent.objects.filter(verb="was refused to decide over MCP")
+    assert attempts.count() >= len(decisions(world))
 
 
 def test_an_agents_token_owned_by_a_reviewer_decides_nothing_either(workspace, api, alice, carol, world):

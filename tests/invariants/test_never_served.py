@@ -8,6 +8,7 @@ from apps.approvals.services import memory_retire
 from apps.candidates.models import Candidate
 from apps.candidates.tasks import find_near_by_vector
 from apps.memories.models import Memory
+from tests.agents.calling import Agent
 from tests.conftest import issue
 from tests.ledger import (
     a_body,
@@ -128,6 +129,59 @@ def test_no_search_finds_it(readers, who):
         assert answer.status_code == 200
         text = answer.content.decode()
         assert not [word for word in KINDS.values() if word in text], question
+
+
+def calls(word: str) -> list[tuple[str, dict]]:
+    question = f"settled by the {word} clearing house"
+    return [
+        ("memory_search", {"query": question, "limit": 100}),
+        ("memory_search", {"query": word, "repo": "acme/pay"}),
+        ("memory_search", {"query": question, "types": ["tooling_setup"], "as_of": "2099-01-01"}),
+        ("memory_decisions", {"subject": question}),
+        ("memory_decisions", {"subject": word, "repo": "acme/pay"}),
+        ("memory_context", {"repo": "acme/pay", "path": f"src/{word}/clearing_house.py", "budget_tokens": 20_000}),
+    ]
+
+
+@pytest.mark.parametrize("who", ["proposer", "agent", "bot", "reviewer"])
+def test_no_tool_returns_it(workspace, robo, alice, unapproved, who):
+    """Not to its proposer nor to a reviewer either: nothing of the queue is read over MCP."""
+    issued = {
+        "proposer": lambda: robo,
+        "agent": lambda: issue(workspace, "another agent", "agent"),
+        "bot": lambda: issue(workspace, "another bot", "bot"),
+        "reviewer": lambda: issue(workspace, "alice's", "reviewer", owner=alice),
+    }
+    agent = Agent(issued[who]().secret)
+
+    for word in KINDS.values():
+        for tool, arguments in calls(word):
+            answer = agent.call(tool, **arguments)
+            assert not answer.is_error
+            text = answer.text + str(answer.structured)
+            assert not [other for other in KINDS.values() if other in text], (tool, arguments)
+    for row in unapproved.values():
+        assert agent.call("memory_get", id=str(row.pk)).code == "not_found"
+    for memory in Memory.objects.all():
+        answer = agent.call("memory_get", id=memory.label)
+        shown_to_reviewers = {KINDS["reopened"]} if who == "reviewer" else set()
+        text = answer.text + str(answer.structured)
+        assert not {word for word in KINDS.values() if word in text} - shown_to_reviewers
+
+
+def test_over_mcp_being_near_tells_others_that_it_is_there_and_not_what_it_says(workspace, unapproved):
+    agent = Agent(issue(workspace, "another agent", "agent").secret)
+
+    answer = agent.call("memory_propose", **a_flat("Before noon payments are settled by a clearing house."))
+
+    assert {each["id"] for each in answer.results[0]["near"]} & {str(row.pk) for row in unapproved.values()}
+    text = answer.text + str(answer.structured)
+    assert not [word for word in KINDS.values() if word in text]
+
+
+def a_flat(content: str) -> dict:
+    body = a_body(content)
+    return {"repos": body["scope"]["repos"]} | {name: body[name] for name in ("content", "type", "sources")}
 
 
 @pytest.mark.parametrize("recipe", ["vector", "text", "default"])

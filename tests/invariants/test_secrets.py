@@ -11,6 +11,7 @@ import pytest
 from django.db import connection
 
 from apps.approvals.services import memory_retire
+from tests.agents.calling import Agent
 from tests.ledger import a_body, approve, fresh, of_person, of_token, propose, reject, remember, sql
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("pool")]
@@ -250,7 +251,7 @@ def test_a_parameter_is_not_repeated_with_a_secret_in_it(api, alice, path, caplo
 
 
 @pytest.mark.parametrize("kind", [*SECRETS, *PERSONAL])
-@pytest.mark.parametrize("door", ["rest", "page"])
+@pytest.mark.parametrize("door", ["rest", "page", "mcp"])
 def test_a_question_is_masked_before_it_is_embedded_logged_or_shown(
     api, browser, alice, robo, proposer, reviewer, embedder, caplog, door, kind
 ):
@@ -258,9 +259,10 @@ def test_a_question_is_masked_before_it_is_embedded_logged_or_shown(
     embedder.queries.clear()
     question, value = f"What is {(SECRETS | PERSONAL)[kind]} for?", VALUES[kind]
     client, path = (api(robo), "/api/v1/memories/search/") if door == "rest" else (browser(alice), "/memories/")
+    call = {"name": "memory_search", "arguments": {"query": question}}
 
     with caplog.at_level("DEBUG"):
-        response = client.get(path, {"q": question})
+        response = Agent(robo.secret).ask("tools/call", call) if door == "mcp" else client.get(path, {"q": question})
 
     assert response.status_code == 200
     shown = response.content.decode()
@@ -271,6 +273,44 @@ def test_a_question_is_masked_before_it_is_embedded_logged_or_shown(
     assert "[secret: " in embedder.queries[0]
     assert value not in caplog.text
     assert tables_with(value) == []
+
+
+@pytest.mark.parametrize("kind", [*SECRETS, *PERSONAL])
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("memory_propose", {"content": "{}", "type": "tooling_setup", "repos": ["acme/pay"]}),
+        ("memory_propose", {"content": "Backups are kept.", "type": "tooling_setup", "domains": ["{}"]}),
+        ("memory_correct", {"id": "{memory}", "kind": "stale", "reason": "{}"}),
+        ("memory_correct", {"id": "{memory}", "kind": "stale", "reason": "Gone.", "replacement": "{}"}),
+        ("{}", {}),
+        ("memory_{}_approve", {}),
+        ("memory_search", {"query": "x", "{}": 1}),
+        ("memory_search", {"query": "x", "types": ["{}"]}),
+        ("memory_search", {"query": "x", "repo": "{}"}),
+    ],
+)
+def test_a_secret_over_mcp_stands_nowhere(robo, world, embedder, caplog, capfd, kind, tool, arguments):
+    text = f"It works with {(SECRETS | PERSONAL)[kind]} since May."
+
+    def filled(value: Any) -> Any:
+        if isinstance(value, list):
+            return [filled(each) for each in value]
+        if not isinstance(value, str):
+            return value
+        return value.replace("{memory}", str(world["memory"].pk)).replace("{}", text)
+
+    given = {filled(name): filled(value) for name, value in arguments.items()}
+    if tool in ("memory_propose", "memory_correct"):
+        given["sources"] = [{"kind": "chat", "reference": "#dev/1"}]
+
+    response = Agent(robo.secret).ask("tools/call", {"name": filled(tool), "arguments": given})
+
+    assert response.status_code == 200
+    assert VALUES[kind] not in response.content.decode()
+    assert tables_with(VALUES[kind]) == []
+    out, err = capfd.readouterr()
+    assert VALUES[kind] not in caplog.text + out + err
 
 
 def test_a_question_without_a_secret_is_asked_as_it_is(api, robo, proposer, reviewer, embedder):

@@ -15,11 +15,13 @@ from django.db.models import ForeignKey, Model
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from apps.accounts.models import Audience
+from apps.agents.tools import TOOLS
 from apps.approvals.services import memory_retire
 from apps.candidates.models import Candidate
 from apps.candidates.proposal import ScopeInput
 from apps.memories.models import Memory, Verdict
 from apps.sources.models import Source
+from tests.agents.calling import Agent
 from tests.capture.doubles import an_event
 from tests.conftest import issue
 from tests.ledger import (
@@ -196,6 +198,48 @@ def test_no_address_shows_or_changes_another_workspaces_rows(api, other_workspac
     assert not Verdict.objects.filter(workspace=other_workspace).exists()
 
 
+SOURCES = [{"kind": "chat", "reference": "x"}]
+TOOLS_TAKE = {
+    "memory_search": {"query": MARK, "limit": 100},
+    "memory_get": {"id": None},
+    "memory_propose": {"content": "Deploys happen.", "type": "tooling_setup", "firm": True, "sources": SOURCES},
+    "memory_correct": {"id": None, "kind": "stale", "reason": "r", "sources": SOURCES},
+    "memory_ingest": {"content": "We decided to deploy on Mondays.", "kind": "chat", "sources": SOURCES},
+    "memory_context": {"repo": "acme/pay", "path": MARK},
+    "memory_decisions": {"subject": MARK},
+}
+
+
+@pytest.mark.parametrize("who", ["reviewer", "agent"])
+@pytest.mark.parametrize("tool", list(TOOLS))
+def test_no_tool_shows_or_changes_another_workspaces_rows(other_workspace, charlie, firm, who, tool):
+    owner = charlie if who == "reviewer" else None
+    agent = Agent(issue(other_workspace, "theirs", who, owner=owner).secret)
+    before = everything()
+
+    rows = [*firm["candidate_id"], *firm["reference"], *firm["event_id"]]
+    references = [str(row.pk) for row in rows] + [row.label for row in firm["reference"]]
+    takes = TOOLS_TAKE[tool]
+    for reference in references if "id" in takes else [""]:
+        answer = agent.call(tool, **takes | ({"id": reference} if "id" in takes else {}))
+        assert not [row for row in answer.results if MARK in str(row)]
+        assert MARK not in answer.text
+        assert answer.is_error is ("id" in takes)
+
+    after = everything()
+    for table in before:
+        assert [row for row in after[table] if row in before[table]] == before[table], table
+    assert not Verdict.objects.filter(workspace=other_workspace).exists()
+
+
+def test_the_tools_show_the_firm_its_rows(robo, firm):
+    agent = Agent(robo.secret)
+
+    for tool in ("memory_search", "memory_context"):
+        assert MARK in agent.call(tool, **TOOLS_TAKE[tool] | ({"repo": f"acme/{MARK}"})).text
+    assert MARK in agent.call("memory_get", id=str(firm["reference"][0].pk)).text
+
+
 @pytest.mark.parametrize(("path", "name"), REST, ids=[name for _, name in REST])
 def test_no_address_answers_anybody_without_credentials(api, firm, path, name):
     before = everything()
@@ -263,7 +307,7 @@ def test_a_person_in_both_acts_in_the_one_they_came_for(api, workspace, firm, ch
 
 
 # --- tables -------------------------------------------------------------------------------------------------
-ROOMS = ("accounts", "taxonomy", "scopes", "sources", "memories", "candidates", "capture", "answers")
+ROOMS = ("accounts", "taxonomy", "scopes", "sources", "memories", "candidates", "retrieval", "capture", "answers")
 OURS = [model for model in apps.get_models() if model._meta.app_label in ROOMS]
 
 # Belong to no workspace: the workspace itself, and the pool's tables, whose rows name theirs.

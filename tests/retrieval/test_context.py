@@ -401,5 +401,5 @@ def test_it_costs_as_many_queries_for_many_as_for_few(
     for _ in range(2):
         for _ in range(4):
             remember()
-        with django_assert_max_num_queries(34):
+        with django_assert_max_num_queries(37):  # three of them for the receipts, which are one outside of a test
             ask(agent, q="refunds", intent="implement")
