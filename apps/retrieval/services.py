@@ -15,7 +15,7 @@ from apps.core.clock import now
 from apps.core.errors import Forbidden, Unavailable
 from apps.core.screening import masked
 from apps.core.time_limits import is_timeout, reading_within
-from apps.memories.models import Memory, MemoryStatus, Tier
+from apps.memories.models import Memory, Tier
 from apps.memories.selectors import chain_entry, chains_of, domains_of, memories_shown
 from apps.retrieval.filters import Admission
 from apps.retrieval.ledger import Weighting, amendments_of
@@ -192,7 +192,7 @@ def _results(principal: Principal, run: Search, found: Mapping[UUID, Memory]) ->
     amended = amendments_of(run.admission, [hit.memory_id for hit in hits])
     chains = _chains(principal, run, hits) if run.intent in WITH_CHAINS else {}
     return [
-        _as_known(run, memory, entry)
+        entry
         | {
             "amended_by": amended.get(hit.memory_id, []),
             "instead_of": [run.facts[old].label for old in hit.instead_of],
@@ -200,19 +200,8 @@ def _results(principal: Principal, run: Search, found: Mapping[UUID, Memory]) ->
             "scores": {name: round(value, 6) for name, value in hit.scores.items()},
         }
         | ({"chain": chains[hit.memory_id]} if run.intent in WITH_CHAINS else {})
-        for entry, memory, hit in zip(shown, memories, hits, strict=True)
+        for entry, hit in zip(shown, hits, strict=True)
     ]
-
-
-def _as_known(run: Search, memory: Memory, entry: dict[str, Any]) -> dict[str, Any]:
-    """As it stood when it was known: what ended it was learned later, and is not told of a question about before."""
-    known = run.admission.known_instant
-    later: dict[str, Any] = {}
-    if memory.closed_at is not None and memory.closed_at > known:
-        later |= {"valid_to": None, "status": MemoryStatus.ACTIVE.value}
-    if memory.retired_at is not None and memory.retired_at > known:
-        later |= {"retired_at": None, "status": MemoryStatus.ACTIVE.value}
-    return entry | later
 
 
 def _chains(principal: Principal, run: Search, hits: Sequence[Hit]) -> dict[UUID, list[dict[str, Any]]]:
@@ -224,7 +213,4 @@ def _chains(principal: Principal, run: Search, hits: Sequence[Hit]) -> dict[UUID
 
     chains = chains_of(principal, [hit.memory_id for hit in hits])
     past = run.admission.is_about_the_past
-    return {
-        pk: [_as_known(run, row, chain_entry(row)) for row in chain if not past or had_begun(row)]
-        for pk, chain in chains.items()
-    }
+    return {pk: [chain_entry(row) for row in chain if not past or had_begun(row)] for pk, chain in chains.items()}
