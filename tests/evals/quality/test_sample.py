@@ -84,7 +84,7 @@ def test_a_small_suite_is_loaded_once_measured_with_every_arm_and_grown(place, c
 
     more = evaluated(place, str(folder), arms=["grep"], earlier=[earlier_output(place, first)])
     assert set(more.suites) == {"mine", "before"}
-    assert more.about["command"].startswith("manage.py evaluate before`, `manage.py ")
+    assert more.about["command"].startswith("manage.py evaluate before`, `manage.py")
 
     with (folder / "corpus.jsonl").open("a") as corpus:
         corpus.write('\n{"id": "more", "title": "Another", "text": "Something else altogether."}')
