@@ -31,11 +31,9 @@ class DatabaseDownFilter(logging.Filter):
 
 def quieten(*names: str) -> None:
     """Keep libraries from writing what they send and receive, or addresses that may carry a key, at any level."""
-    made = list(logging.root.manager.loggerDict)
     for name in names:
-        for each in (name, *(other for other in made if other.startswith(f"{name}."))):
-            log = logging.getLogger(each)
-            log.setLevel(max(log.level, logging.WARNING))
+        log = logging.getLogger(name)
+        log.setLevel(max(log.level, logging.WARNING))
 
 
 def without_words(error: BaseException) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -351,17 +352,26 @@ def test_a_dry_run_needs_no_importer_and_makes_none(run: Any) -> None:
     assert not ApiToken.objects.filter(name=services.IMPORTER).exists()
 
 
+@pytest.fixture
+def command_line(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Runs a command as ``manage.py`` does, but for what would be set up anew in a process that goes on.
+
+    Logging is: it would write to where this one test's output is captured, long after that is closed.
+    """
+    monkeypatch.setattr("django.setup", lambda: None)
+    monkeypatch.setattr(connections, "close_all", lambda: None)  # the one of this test's transaction
+    return lambda *arguments: ManagementUtility(["manage.py", *arguments]).execute()
+
+
 @pytest.mark.usefixtures("alice")
 @pytest.mark.parametrize(("lines", "code"), [(1, 0), (2, 3)])
 def test_the_exit_code_tells_refusals_from_success(
-    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, lines: int, code: int
+    tmp_path: Path, capsys: Any, command_line: Callable[..., None], lines: int, code: int
 ) -> None:
-    monkeypatch.setattr(connections, "close_all", lambda: None)  # the one of this test's transaction
     file = tmp_path / "records.jsonl"
     file.write_text("\n".join([json.dumps(a_record(1)), "nonsense"][:lines]))
-    argv = ["manage.py", "import_records", str(file), "--reviewer", "alice"]
     try:
-        ManagementUtility(argv).execute()
+        command_line("import_records", str(file), "--reviewer", "alice")
         ended = 0
     except SystemExit as end:
         ended = end.code
@@ -370,9 +380,9 @@ def test_the_exit_code_tells_refusals_from_success(
     assert Memory.objects.count() == 1
 
 
-def test_the_exit_code_of_what_cannot_begin_is_another(capsys: Any) -> None:
+def test_the_exit_code_of_what_cannot_begin_is_another(capsys: Any, command_line: Callable[..., None]) -> None:
     with pytest.raises(SystemExit) as end:
-        ManagementUtility(["manage.py", "import_records", "/nowhere", "--reviewer", "alice"]).execute()
+        command_line("import_records", "/nowhere", "--reviewer", "alice")
     assert end.value.code == 1
     assert "There is no file /nowhere." in capsys.readouterr().err
 

@@ -23,31 +23,12 @@ from apps.memories.providers.base import ProviderError
 from apps.memories.providers.mem0.provider import Mem0Provider
 from apps.sources.models import Source
 from tests import ledger
-from tests.conftest import Issued
 from tests.pages import form, text, words
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("pool")]
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 SOURCE = {"source-0-kind": "document", "source-0-reference": "wiki/1"}
-
-
-@pytest.fixture
-def bot(botty: Issued) -> Principal:
-    return ledger.of_token(botty.token)
-
-
-@pytest.fixture
-def reviewer(alice: User) -> Principal:
-    return ledger.of_person(alice)
-
-
-@pytest.fixture
-def remember(bot: Principal, reviewer: Principal) -> Callable[..., Memory]:
-    def make(content: str | None = None, **changes: Any) -> Memory:
-        return ledger.remember(bot, reviewer, content, **changes)
-
-    return make
 
 
 @pytest.fixture

@@ -373,9 +373,7 @@ def test_failures_say_whether_to_try_again_and_nothing_secret(
     assert caught.value.retry_after is None
     assert len(server.asked) == 1, "trying again is the caller's decision"
     out, err = capfd.readouterr()
-    told = [caught.value.message, str(caught.value), repr(caught.value.__cause__), caplog.text]
-    # At DEBUG a process that has run many other tests also writes what those left to write.
-    told += [out, err] if level > logging.DEBUG else []
+    told = [caught.value.message, str(caught.value), repr(caught.value.__cause__), out, err, caplog.text]
     assert not any(SECRET in each or "bank books" in each for each in told)
     assert out == "", "standard output belongs to the protocol of the MCP command"
     assert ("FIRM_MEMORY_LLM_MODEL" in caught.value.message) is permanent
