@@ -14,20 +14,8 @@ from apps.accounts.authentication import principal_of
 from apps.accounts.throttling import SEARCH
 from apps.answers.sentences import HOW
 from apps.answers.services import ask
-from apps.core.serializers import Many, StrictQuery, Text
-from apps.retrieval.api import MAX_LISTED, FoundOut, StageOut
+from apps.retrieval.api import FoundOut, QuestionQuery, StageOut
 from apps.retrieval.receipts import served_record
-from apps.retrieval.request import MAX_QUESTION
-
-
-class AskQuery(StrictQuery):
-    q = Text(max_length=MAX_QUESTION, verbatim=True, help_text="The question, in plain words.")
-    repos = Many(
-        Text(max_length=500, multiline=False),
-        max_items=MAX_LISTED,
-        required=False,
-        help_text="Slugs, aliases or remotes. Each brings its domains and the firm with it.",
-    )
 
 
 class SentenceOut(serializers.Serializer[Any]):
@@ -53,12 +41,12 @@ class AskView(APIView):
 
     @extend_schema(
         operation_id="ask",
-        parameters=[AskQuery],
+        parameters=[QuestionQuery],
         responses=AnswerOut,
         summary="Ask, and get an answer of which each sentence has its citations",
     )
     def get(self, request: Request) -> Response:
-        asked = AskQuery.read_query(request)
+        asked = QuestionQuery.read_query(request)
         repos = tuple(asked["repos"]) if "repos" in asked else None
         principal = principal_of(request)
         answer = ask(principal=principal, q=asked["q"], repos=repos)

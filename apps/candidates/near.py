@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Q
 
 from apps.candidates.detection import NAMED, Statement, Suggestion, suggestion
 from apps.candidates.models import OPEN, Candidate
 from apps.core.clock import now
-from apps.memories.models import IN_FORCE, Memory
+from apps.memories.models import IN_FORCE, Memory, MemoryEvidence
 from apps.memories.providers.base import PoolQuery, Vector
 from apps.memories.providers.registry import get_provider
-from apps.retrieval.identifiers import acronyms_in, identifiers_in
+from apps.retrieval.identifiers import acronyms_in, identifiers_in, memory_numbers
 from apps.retrieval.terms import Term, any_of, rarest_terms, within
+from apps.sources.models import Source, SourceKind
 
 MAX_NEAR = 5
 MIN_SHARED_WORDS = 0.35  # Sørensen–Dice over stemmed words
@@ -31,7 +30,6 @@ _MAX_ACRONYMS = 50
 _PRESELECTED = 20
 _COMPARED_CHARACTERS = 4_000
 _MAX_ACRONYM_NDOC = 20
-_NUMBER = re.compile(r"M-([1-9][0-9]{0,17})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +68,15 @@ def near_by_text(candidate: Candidate) -> list[dict[str, Any]]:
 def near_by_name(candidate: Candidate) -> list[Near]:
     """Memories in force that the text names: by number, or by the reference of a source that they come from."""
     named = identifiers_in(candidate.content)
-    numbers = [int(match[1]) for name in named if (match := _NUMBER.fullmatch(name))]
     if not named:
         return []
-    called = Q(number__in=numbers) | Q(evidence__source__reference__in=named)
-    rows = Memory.objects.filter(called, workspace=candidate.workspace_id, status__in=IN_FORCE)
-    found = rows.order_by("-number").values_list("pk", flat=True).distinct()[:MAX_NEAR]
-    return [Near("memory", pk, MIN_SHARED_WORDS, "name") for pk in found]
+    # Apart, and with every kind of source named: each is then looked up by an index.
+    here = Memory.objects.filter(workspace=candidate.workspace_id, status__in=IN_FORCE)
+    sources = Source.objects.filter(workspace=candidate.workspace_id, kind__in=SourceKind.values, reference__in=named)
+    numbered = here.filter(number__in=memory_numbers(named).keys())
+    sourced = here.filter(pk__in=MemoryEvidence.objects.filter(source__in=sources).values("memory"))
+    found = numbered.order_by().values_list("pk", "number").union(sourced.order_by().values_list("pk", "number"))
+    return [Near("memory", pk, MIN_SHARED_WORDS, "name") for pk, _ in found.order_by("-number")[:MAX_NEAR]]
 
 
 def suggested(candidate: Candidate, near: Sequence[Near]) -> list[dict[str, Any]]:
@@ -99,7 +99,8 @@ def _rows(model: type[Any], ids: Sequence[UUID]) -> dict[UUID, Any]:
 
 
 def _statement(row: Memory | Candidate) -> Statement:
-    references = [each.source.reference for each in row.evidence.all()] if row.pk else []
+    # One that is not stored yet has its sources stored after it.
+    references = [] if row._state.adding else [each.source.reference for each in row.evidence.all()]
     return Statement(row.content, (*([row.label] if isinstance(row, Memory) else []), *dict.fromkeys(references)))
 
 

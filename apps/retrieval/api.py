@@ -25,7 +25,9 @@ from apps.taxonomy.selectors import find_types
 MAX_LISTED = 100
 
 
-class SearchQuery(StrictQuery):
+class QuestionQuery(StrictQuery):
+    """What every question has; a door's own parameters come on top."""
+
     q = Text(max_length=MAX_QUESTION, verbatim=True, help_text="The question, in plain words.")
     repos = Many(
         Text(max_length=500, multiline=False),
@@ -33,6 +35,9 @@ class SearchQuery(StrictQuery):
         required=False,
         help_text="Slugs, aliases or remotes. Each brings its domains and the firm with it.",
     )
+
+
+class SearchQuery(QuestionQuery):
     domains = Many(Text(max_length=200, multiline=False), max_items=MAX_LISTED, required=False)
     types = Many(Text(max_length=100, multiline=False), max_items=MAX_LISTED, required=False)
     tiers = Many(OneOf(choices=Tier.values), max_items=len(Tier.values), required=False)

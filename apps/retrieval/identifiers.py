@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 MAX_IDENTIFIERS: Final = 12
@@ -23,6 +24,7 @@ _KINDS: Final = tuple(
         r"\b(0x[0-9A-Fa-f]{2,16}|[A-Z]{1,6}\d{2,6})\b",  # 0x1F, E1042
     )
 )
+_MEMORY_NUMBER: Final = re.compile(r"[Mm]-([1-9][0-9]{0,17})")
 _ACRONYM: Final = re.compile(r"\b[A-Z][A-Z0-9]{1,9}\b")
 _COMMON_ACRONYMS: Final = frozenset(
     re.findall(
@@ -36,6 +38,11 @@ _COMMON_ACRONYMS: Final = frozenset(
 def acronyms_in(text: str) -> set[str]:
     """Words in capitals, without those that every engineer uses."""
     return set(_ACRONYM.findall(text)) - _COMMON_ACRONYMS
+
+
+def memory_numbers(names: Iterable[str]) -> dict[int, str]:
+    """Those of ``names`` that are the number of a memory, such as M-1042, by what they number."""
+    return {int(match[1]): name for name in names if (match := _MEMORY_NUMBER.fullmatch(name))}
 
 
 def identifiers_in(text: str) -> list[str]:

@@ -12,6 +12,8 @@ import pytest
 from django.db import connection
 
 from apps.accounts.models import Workspace
+from apps.candidates.models import Candidate
+from apps.candidates.near import near_by_name
 from apps.core.clock import now
 from apps.memories.models import Corpus, Memory
 from apps.retrieval import scope_sizes
@@ -86,7 +88,7 @@ def plans(work: Any) -> dict[str, str]:
 
     def explain(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
         nonlocal explaining
-        if not explaining and sql.lstrip().startswith(("SELECT", "WITH")) and "set_config" not in sql:
+        if not explaining and sql.lstrip(" (\n").startswith(("SELECT", "WITH")) and "set_config" not in sql:
             explaining = True
             found[sql] = plan(sql, params)
             explaining = False
@@ -173,6 +175,14 @@ def test_identifiers_lead_to_their_documents_through_the_index_over_words(filled
     by_source = the_plan_of(found, "source.reference")
     assert "Seq Scan on memories_" not in lines + by_source
     assert "Seq Scan on sources_" not in by_source
+
+
+def test_what_a_text_names_is_looked_up_by_its_keys(filled):
+    named = Candidate(workspace=filled, content="This supersedes M-12, as acme/pay!4821 and OMS-123 say.")
+    (lines,) = plans(lambda: near_by_name(named)).values()
+    assert "memory_number_once" in lines
+    assert "source_once" in lines
+    assert "Seq Scan on memories_memory " not in lines
 
 
 POOL = """

@@ -21,7 +21,7 @@ from apps.core.logs import without_words
 from apps.core.time_limits import is_timeout, reading_within
 from apps.memories.models import Corpus
 from apps.retrieval.filters import Admission
-from apps.retrieval.identifiers import identifiers_in
+from apps.retrieval.identifiers import identifiers_in, memory_numbers
 from apps.retrieval.pipeline import Hit, Search, Shortfall, Stage
 from apps.retrieval.terms import idf, keep_to_indexes
 from apps.scopes.models import Repository
@@ -31,7 +31,6 @@ SECONDS: Final = 1.0
 MAX_MATCHES: Final = 2_000
 MAX_FOUND: Final = 100
 
-_MEMORY_NUMBER: Final = re.compile(r"[Mm]-([1-9][0-9]{0,17})")
 _SHORT_REFERENCE: Final = re.compile(r"[!#]\d{1,9}")
 
 logger = logging.getLogger(__name__)
@@ -169,7 +168,7 @@ def words_statement(admission: Admission, names: Sequence[Name]) -> tuple[str, d
 def _by_source(admission: Admission, named: Sequence[str]) -> dict[str, set[UUID]]:
     """By name, the memories that are called so, and those that come from a source that is."""
     called = {reference: name for name in named for reference in _references(admission, name)}
-    numbers = {int(match[1]): name for name in named if (match := _MEMORY_NUMBER.fullmatch(name))}
+    numbers = memory_numbers(named)
     admitted, values = admission.sql(with_replaced=True)
     values |= {
         "references": list(called),
