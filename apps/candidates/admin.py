@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, TextField
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -24,7 +26,7 @@ from apps.memories.admin import (
     source_link,
     verdict_link,
 )
-from apps.memories.models import Memory, SubjectKind, Verdict
+from apps.memories.models import Action, Memory, SubjectKind, Verdict
 from apps.memories.selectors import memories_visible
 
 
@@ -127,7 +129,9 @@ class VerdictAdmin(LedgerAdmin):
         for kind in (Memory, Candidate):
             hidden = kind.objects.filter(workspace=principal.workspace).exclude(audience_ids__contained_by=mine)
             rows = rows.exclude(subject_id__in=hidden.values("pk"))
-        return rows
+        unseen = Memory.objects.filter(workspace=principal.workspace).exclude(audience_ids__contained_by=mine)
+        named = unseen.annotate(text=Cast("pk", TextField())).values("text")
+        return rows.alias(by=KeyTextTransform("by", "after")).exclude(action=Action.SUPERSEDE, by__in=named)
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str

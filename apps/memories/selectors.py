@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -12,8 +12,8 @@ from django.db import connection
 
 from apps.accounts.principal import Principal
 from apps.core.errors import NotFound
-from apps.memories.models import Memory, MemoryEvidence, MemoryQuerySet, SubjectKind
-from apps.memories.verdicts import verdict_shown, verdicts_of
+from apps.memories.models import Memory, MemoryEvidence, MemoryQuerySet, SubjectKind, Verdict
+from apps.memories.verdicts import REPLACED_BY_HIDDEN, replaced_by, verdict_shown, verdicts_of
 from apps.scopes.models import Repository
 from apps.scopes.selectors import scope_slugs
 
@@ -143,14 +143,34 @@ def memory_shown(principal: Principal, memory: Memory) -> dict[str, Any]:
     What the candidate said in its other versions, perhaps in one that is open again, is for reviewers alone.
     """
     (shown,) = memories_shown(principal, [memory])
-    verdicts = verdicts_of(memory.verdict.subject_id) + verdicts_of(memory.pk)
     return shown | {
         "chain": [chain_entry(row) for row in chain_of(principal, memory)],
         "verdicts": [
             verdict_shown(row, in_full=principal.can_review or row.subject_kind == SubjectKind.MEMORY)
-            for row in sorted(verdicts, key=lambda row: row.created_at)
+            for row in verdicts_about(principal, memory)
         ],
     }
+
+
+def verdicts_about(principal: Principal, memory: Memory) -> list[Verdict]:
+    """Every verdict on it and on the candidate it came from, the oldest first.
+
+    What replaced it is not named to a reader who may not see that.
+    """
+    verdicts = [*verdicts_of(memory.verdict.subject_id), *verdicts_of(memory.pk)]
+    hidden = hidden_among(principal, [by for row in verdicts if (by := replaced_by(row.action, row.after))])
+    for row in verdicts:
+        if replaced_by(row.action, row.after) in hidden:
+            row.reason, row.after = REPLACED_BY_HIDDEN, {**row.after, "by": None}
+    return sorted(verdicts, key=lambda row: row.created_at)
+
+
+def hidden_among(principal: Principal, ids: Collection[str]) -> set[str]:
+    """Those of some memories that this reader may not see, by their ids as verdicts hold them. At most one query."""
+    if not ids:
+        return set()
+    seen = memories_visible(principal).filter(pk__in=ids).values_list("pk", flat=True)
+    return set(ids) - {str(pk) for pk in seen}
 
 
 def chain_entry(memory: Memory) -> dict[str, Any]:

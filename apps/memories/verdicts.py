@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from apps.accounts.principal import Principal
@@ -40,6 +40,14 @@ def verdict_record(
         batch_id=batch_id,
         created_at=at,
     )
+
+
+REPLACED_BY_HIDDEN: Final = "Replaced by a memory that you may not see."
+
+
+def replaced_by(action: str, after: Mapping[str, Any]) -> str | None:
+    """The id of the memory that a verdict says replaced its subject."""
+    return after.get("by") if action == Action.SUPERSEDE else None
 
 
 def verdicts_of(subject_id: UUID) -> list[Verdict]:

@@ -11,8 +11,7 @@ from apps.accounts.principal import Principal
 from apps.memories.facets import Facets, facets_of
 from apps.memories.history import Entry, history_of
 from apps.memories.models import Action, EdgeKind, Memory, MemoryQuerySet, MemoryStatus, Supersession
-from apps.memories.selectors import chain_of, memories_shown, memories_visible
-from apps.memories.verdicts import verdicts_of
+from apps.memories.selectors import chain_of, memories_shown, memories_visible, verdicts_about
 from apps.memories.words import AllWords
 from apps.retrieval.drawing import DrawnRow, drawn
 from apps.scopes.selectors import domain_named, find_repository
@@ -99,10 +98,7 @@ def leaf(principal: Principal, memory: Memory) -> Leaf:
     (shown,) = memories_shown(principal, [memory])
     members = chain_of(principal, memory)
     edges = _edges(members)
-    verdicts = sorted(
-        [*verdicts_of(memory.verdict.subject_id), *verdicts_of(memory.pk)], key=lambda verdict: verdict.created_at
-    )
-    history = history_of(principal, verdicts)
+    history = history_of(principal, verdicts_about(principal, memory))
     by_id = {row.pk: row for row in members}
     order, drawing = drawn([row.pk for row in members], [(old, new, kind == EdgeKind.FULL) for old, new, kind in edges])
     return Leaf(

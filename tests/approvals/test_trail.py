@@ -15,7 +15,7 @@ from django.db.backends.utils import CursorWrapper
 from django.test import Client
 
 from apps.accounts.audit import audit_record
-from apps.accounts.models import Audience, AuditEvent, Workspace
+from apps.accounts.models import Audience, AuditEvent, Role, Workspace
 from apps.accounts.principal import Principal, operator
 from apps.approvals.bulk import Item, candidates_decide
 from apps.approvals.restrictions import source_restrict
@@ -28,7 +28,7 @@ from apps.sources.models import Source
 from apps.sources.services import SourceInput
 from tests import ledger
 from tests.capture import finished
-from tests.conftest import Issued
+from tests.conftest import Issued, add_person
 from tests.pages import text, words
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("pool")]
@@ -230,6 +230,37 @@ def test_nothing_is_told_of_what_a_reader_may_not_see(
     admitted = words(browser(dave).get(TRAIL))
     assert memory.label in admitted
     assert "The board said so." in admitted
+
+
+def test_what_replaced_a_memory_is_not_named_to_whom_its_audience_keeps_out(
+    browser: Any, bot: Principal, workspace: Workspace, api: Any, botty: Issued
+) -> None:
+    keeper, curator = (add_person(workspace, name, Role.CURATOR) for name in ("kim", "lee"))
+    old = ledger.remember(bot, ledger.of_person(keeper))
+    new = ledger.remember(
+        bot, ledger.of_person(keeper), "The board sells.", sources=(ledger.a_source("acme/board!1"),), supersedes=(old,)
+    )
+    board = Audience.objects.create(workspace=workspace, name="board")
+    board.members.add(keeper)
+    source = Source.objects.get(reference="acme/board!1")
+    source_restrict(principal=ledger.of_person(keeper, via="admin"), source_id=source.pk, audience_id=board.pk)
+
+    def told(who: User) -> dict[str, str]:
+        client = browser(who)
+        files = exported(client, "csv") + exported(client, "jsonl")
+        admin = text(client.get("/admin/memories/verdict/"))
+        return {"page": text(client.get(f"/memories/{old.label}/")), "trail": text(client.get(TRAIL))} | {
+            "files": files,
+            "admin": admin,
+        }
+
+    answer = api(botty).get(f"/api/v1/memories/{old.label}/")
+    assert answer.json()["verdicts"][-1]["reason"] == "Replaced by a memory that you may not see."
+    for door, shown in (told(curator) | {"rest": answer.content.decode()}).items():
+        assert f"{new.label}<" not in shown and f"Replaced by {new.label}" not in shown, door
+        assert str(new.pk) not in shown, door
+    for door, shown in told(keeper).items():
+        assert f"Replaced by {new.label}" in shown, door
 
 
 def test_an_overruled_drop_is_told_to_those_who_may_see_it(

@@ -12,7 +12,7 @@ import binascii
 import heapq
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
@@ -40,6 +40,8 @@ from apps.candidates.models import Candidate
 from apps.capture.models import CaptureEvent
 from apps.core.errors import Invalid
 from apps.memories.models import Action, Memory, SubjectKind, Verdict
+from apps.memories.selectors import hidden_among
+from apps.memories.verdicts import REPLACED_BY_HIDDEN, replaced_by
 from apps.sources.models import Source
 
 CAPTURED: Final = "capture event"
@@ -133,7 +135,18 @@ def _merged(principal: Principal, asked: TrailFilter, position: _Position | None
     sides = (_events(principal, asked), _verdicts(principal, asked))
     found = [_read(rows, prefix, position, limit=limit) for rows, prefix in zip(sides, ("e", "v"), strict=True)]
     merged = heapq.merge(*found, key=lambda entry: (entry.at, entry.key), reverse=not newer)
-    return [entry for entry, _ in zip(merged, range(limit), strict=False)]
+    return _without_hidden(principal, [entry for entry, _ in zip(merged, range(limit), strict=False)])
+
+
+def _without_hidden(principal: Principal, entries: list[Entry]) -> list[Entry]:
+    """What replaced a memory is not named to a reader who may not see that."""
+    hidden = hidden_among(principal, [by for row in entries if (by := replaced_by(row.verb, row.after))])
+    return [
+        replace(row, reason=REPLACED_BY_HIDDEN, after={**row.after, "by": None})
+        if replaced_by(row.verb, row.after) in hidden
+        else row
+        for row in entries
+    ]
 
 
 def _read(rows: QuerySet[Any] | None, prefix: str, position: _Position | None, *, limit: int) -> list[Entry]:
