@@ -22,3 +22,4 @@ DATABASES["default"]["CONN_MAX_AGE"] = 0
 DATABASES["default"]["TEST"] = {"NAME": env.str("FIRM_MEMORY_TEST_DATABASE", default="test_firm_memory")}
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 Q_CLUSTER["sync"] = False
+WHITENOISE_AUTOREFRESH = True  # every test client makes its middleware anew, which else reads all static files
