@@ -19,6 +19,7 @@ from django.conf import settings
 
 from apps.evals.benchmarks.server import environment
 
+API: Final = "/api/v1/"
 WEB_THREADS: Final = 2
 _START_SECONDS = 60
 _STOP_SECONDS = 20
@@ -47,16 +48,27 @@ class WebClient:
 
     def __init__(self, port: int, secret: str) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-        self._headers = {"Authorization": f"Bearer {secret}", "Content-Type": "application/json"}
+        self._headers = {
+            "Authorization": f"Bearer {secret}",
+            "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream",
+        }
 
     def close(self) -> None:
         self._connection.close()
 
     def get(self, path: str, **query: Any) -> Answer:
-        return self._ask("GET", f"{path}?{urlencode(query, doseq=True)}")
+        return self._ask("GET", f"{API}{path}?{urlencode(query, doseq=True)}")
 
     def post(self, path: str, body: dict[str, Any]) -> Answer:
-        return self._ask("POST", path, json.dumps(body))
+        return self._ask("POST", f"{API}{path}", json.dumps(body))
+
+    def call_tool(self, tool: str, arguments: dict[str, Any]) -> Answer:
+        """As an agent calls it over MCP."""
+        parameters = {"name": tool, "arguments": arguments}
+        return self._ask(
+            "POST", "/mcp", json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": parameters})
+        )
 
     def _ask(self, method: str, path: str, body: str | None = None) -> Answer:
         try:
@@ -66,14 +78,14 @@ class WebClient:
             return self._ask_once(method, path, body)
 
     def _ask_once(self, method: str, path: str, body: str | None) -> Answer:
-        self._connection.request(method, f"/api/v1/{path}", body=body, headers=self._headers)
+        self._connection.request(method, path, body=body, headers=self._headers)
         response = self._connection.getresponse()
         return Answer(response.status, json.loads(response.read() or b"{}"))
 
 
 @contextmanager
-def web(url: str, *, folder: Path, threads: int = WEB_THREADS) -> Iterator[Web]:
-    """One worker of gunicorn with ``threads`` threads on the database at ``url``."""
+def web(url: str, *, folder: Path, workers: int = 1, threads: int = WEB_THREADS) -> Iterator[Web]:
+    """``workers`` of gunicorn with ``threads`` threads each on the database at ``url``."""
     port = free_port()
     log = folder / f"web-{port}.log"
     configuration = str(settings.BASE_DIR / "gunicorn.conf.py")
@@ -81,7 +93,12 @@ def web(url: str, *, folder: Path, threads: int = WEB_THREADS) -> Iterator[Web]:
     with log.open("wb") as output:
         process = subprocess.Popen(
             [*command, "--bind", f"127.0.0.1:{port}", "firmmemory.wsgi"],
-            env=environment(url, data_dir=folder, FIRM_MEMORY_WEB_THREADS=str(threads), FIRM_MEMORY_WEB_WORKERS="1"),
+            env=environment(
+                url,
+                data_dir=folder,
+                FIRM_MEMORY_WEB_THREADS=str(threads),
+                FIRM_MEMORY_WEB_WORKERS=str(workers),
+            ),
             stdout=output,
             stderr=output,
         )

@@ -72,6 +72,7 @@ class Part:
 
 def all_parts() -> dict[str, Part]:
     from apps.evals.benchmarks.parts import (
+        agents,
         busy,
         data,
         deciding,
@@ -95,6 +96,7 @@ def all_parts() -> dict[str, Part]:
         "words": Part("Search by words", words.run),
         "rest": Part("Search over HTTP", rest.run),
         "busy": Part("Many searches at once", busy.run),
+        "agents": Part("What agents wait for", agents.run),
         "pages": Part("The pages that people browse by", pages.run),
         "growth": Part("Growth to a million rows", growth.run, usual=False),
         "import": Part("Import", importing.run),
