@@ -6,7 +6,10 @@ class AnswersConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from apps.answers.intent import told_by_model
         from apps.answers.use import tokens_of
         from apps.capture import budget
+        from apps.retrieval import intents
 
         budget.spent_elsewhere.append(tokens_of)
+        intents.second_opinions.append(told_by_model)

@@ -116,10 +116,10 @@ def _told(principal: Principal, question: str, found: SearchAnswer) -> _Told:
     try:
         answer = composed(question, found.results)
     except ExtractorError as error:
-        use_record(principal.workspace, error.usage)
+        use_record(principal.workspace.pk, error.usage)
         logger.warning("An answer could not be composed: %s", error.message)
         return _quoted(question, found.results, because=_NO_MODEL)
-    use_record(principal.workspace, answer.usage)
+    use_record(principal.workspace.pk, answer.usage)
     return _composed(question, found.results, answer)
 
 

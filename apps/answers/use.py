@@ -7,7 +7,6 @@ from datetime import UTC, date
 from django.db import connection
 from django.db.models import F, Sum
 
-from apps.accounts.models import Workspace
 from apps.answers.models import ModelUse
 from apps.capture.extractors.base import Usage
 from apps.core.clock import now
@@ -22,12 +21,12 @@ ON CONFLICT (day, workspace_id) DO UPDATE SET
 """
 
 
-def use_record(workspace: Workspace, usage: Usage) -> None:
+def use_record(workspace_id: int, usage: Usage) -> None:
     if not usage.calls:
         return
     with connection.cursor() as cursor:
         day = now().astimezone(UTC).date()
-        cursor.execute(_ADD, [workspace.pk, day, usage.calls, usage.prompt_tokens, usage.completion_tokens])
+        cursor.execute(_ADD, [workspace_id, day, usage.calls, usage.prompt_tokens, usage.completion_tokens])
 
 
 def tokens_of(day: date) -> int:

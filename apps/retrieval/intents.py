@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
+
+from django.conf import settings
 
 DEFAULT: Final = "look-up"
 _READ: Final = 2_000
@@ -106,11 +109,20 @@ class Detected:
     because: str
 
 
-def detected(question: str) -> Detected:
-    """The intent and a sentence that says what it was told by."""
+# Of rooms above: a language model that is asked where no rule matches, for the id of a workspace and a question.
+second_opinions: Final[list[Callable[[int, str], Detected]]] = []
+
+
+def detected(question: str, *, workspace_id: int | None = None) -> Detected:
+    """The intent and a sentence that says what it was told by.
+
+    Where no rule matches a model is asked, if the settings say so and ``workspace_id`` names who asks.
+    """
     read = question[:_READ]
     for rule in RULES:
         if match := rule.pattern.search(read):
             words = " ".join(match[0].split())
             return Detected(rule.intent, f"“{words[:60]}” in the question tells of it.")
+    if workspace_id is not None and second_opinions and settings.FIRM_MEMORY_INTENT == "model":
+        return second_opinions[0](workspace_id, read)
     return Detected(DEFAULT, "No wording of the question tells of more.")

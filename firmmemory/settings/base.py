@@ -54,6 +54,13 @@ if FIRM_MEMORY_EXTRACTOR in ("llm", "provider") and not FIRM_MEMORY_LLM_MODEL:
         f"FIRM_MEMORY_EXTRACTOR is {FIRM_MEMORY_EXTRACTOR}, which asks a language model, and FIRM_MEMORY_LLM_MODEL "
         "names none. Name one as LiteLLM does, such as openai/gpt-4o-mini, or set FIRM_MEMORY_EXTRACTOR to rules."
     )
+# What a question is after, where no rule knows its wording: `rules` takes it for a look-up, `model` asks the model.
+FIRM_MEMORY_INTENT = environment.choice("FIRM_MEMORY_INTENT", "rules", among=["rules", "model"])
+if FIRM_MEMORY_INTENT == "model" and not FIRM_MEMORY_LLM_MODEL:
+    environment.problem(
+        "FIRM_MEMORY_INTENT is model, and FIRM_MEMORY_LLM_MODEL names none. Name one as LiteLLM does, such as "
+        "openai/gpt-4o-mini, or set FIRM_MEMORY_INTENT to rules."
+    )
 # Tokens of all models in a day (UTC), after which material waits for the next one. 0: no limit.
 FIRM_MEMORY_LLM_DAILY_TOKENS = environment.number("FIRM_MEMORY_LLM_DAILY_TOKENS", 0, most=10**12)
 # Shorter material than this is noise unless it holds a signal of a decision; teams add their own, with commas between.

@@ -96,6 +96,7 @@ WRONG = {
     "FIRM_MEMORY_EMBEDDER_DIMENSIONS": "384.0",
     "FIRM_MEMORY_EMBEDDER_THREADS": "all",
     "FIRM_MEMORY_EXTRACTOR": "oracle",
+    "FIRM_MEMORY_INTENT": "guess",
     "FIRM_MEMORY_LLM_TIMEOUT": "600",
     "FIRM_MEMORY_LLM_DAILY_TOKENS": "-1",
     "FIRM_MEMORY_PREFILTER_LENGTH": "some",
@@ -144,11 +145,15 @@ def test_those_of_one_way_of_running_too(settings, names, tmp_path):
     assert {line.split(" ")[0] for line in answer.stderr.splitlines()} == names
 
 
-@pytest.mark.parametrize("extractor", ["llm", "provider"])
-def test_an_extractor_that_asks_a_model_needs_the_name_of_one(extractor, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("FIRM_MEMORY_EXTRACTOR", "llm"), ("FIRM_MEMORY_EXTRACTOR", "provider"), ("FIRM_MEMORY_INTENT", "model")],
+)
+def test_what_asks_a_model_needs_the_name_of_one(name, value, tmp_path):
     command = [sys.executable, "manage.py", "up"]
-    (said,) = start(command, tmp_path, FIRM_MEMORY_EXTRACTOR=extractor).stderr.splitlines()
-    assert said.startswith(f"FIRM_MEMORY_EXTRACTOR is {extractor}, which asks a language model, and FIRM_MEMORY_LLM_")
+    (said,) = start(command, tmp_path, **{name: value}).stderr.splitlines()
+    assert said.startswith(f"{name} is {value}, ")
+    assert "and FIRM_MEMORY_LLM_MODEL names none." in said
 
 
 def test_gunicorn_started_by_itself_says_the_same(tmp_path):

@@ -180,7 +180,8 @@ def test_identifiers_lead_to_their_documents_through_the_index_over_words(filled
 SOURCES = """
 WITH made AS (
     INSERT INTO sources_source (workspace_id, kind, reference, url, title, created_at)
-    SELECT %(workspace)s, 'issue', 'acme/depot#' || number, '', '', '2026-01-01' FROM generate_series(1, %(rows)s) AS number
+    SELECT %(workspace)s, 'issue', 'acme/depot#' || number, '', '', '2026-01-01'
+    FROM generate_series(1, %(rows)s) AS number
     RETURNING id, split_part(reference, '#', 2)::integer AS number
 )
 INSERT INTO memories_memoryevidence (memory_id, source_id, workspace_id, quote)

@@ -11,6 +11,6 @@ def run(search: Search) -> None:
         search.skip("intent", f"{search.intent}, as asked for.")
         return
     with search.stage("intent") as stage:
-        found = detected(search.question)
+        found = detected(search.question, workspace_id=search.admission.workspace_id)
         search.intent = found.intent
         stage.detail = f"{found.intent}: {found.because}"
