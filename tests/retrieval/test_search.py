@@ -295,6 +295,20 @@ def test_the_nearest_memory_is_no_answer_where_nothing_is_near(
     assert fuse["detail"].endswith("1 of them have too little in common with the question.")
 
 
+def test_what_the_model_cannot_read_is_looked_for_by_words_alone_and_it_says_so(
+    remember: Callable[..., Memory], bot: Principal, embedder: Any
+) -> None:
+    embedder.readable = False
+    memory = remember("支払いは月末の営業日に締める。")
+    remember("日志保留三十天。")
+    answer = ask(bot, "支払いはいつ")
+    assert labels(answer) == [memory.label]
+    assert not answer.degraded
+    assert "Meanings were not compared, because the embedding model does not know this script." in answer.note
+    assert embedder.queries == []
+    assert labels(ask(bot, "🚀")) == []
+
+
 def test_rare_words_make_an_answer_of_what_is_not_near_in_meaning(
     remember: Callable[..., Memory], bot: Principal, embedder: Any
 ) -> None:

@@ -36,6 +36,9 @@ class KeptEmbedder:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._embedder, name)
 
+    def reads(self, text: str) -> bool:
+        return self._embedder.reads(text)
+
     def embed_documents(self, texts: Sequence[str]) -> Matrix:
         names = [hashlib.sha256(text.encode()).digest() for text in texts]
         with self._lock:

@@ -253,6 +253,10 @@ class MemoryProvider(Protocol):
         """The score below which a memory has nothing in common with the question; 0 where that is not known."""
         ...
 
+    def reads(self, text: str) -> bool:
+        """Whether similarity to ``text`` says anything: its model knows the script."""
+        ...
+
     def warm_up(self) -> None:
         """Load what the first call would otherwise wait for; asks neither the network nor the database."""
         ...

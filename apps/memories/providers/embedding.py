@@ -78,6 +78,9 @@ class EmbeddingProvider:
     def unrelated_below(self) -> float:
         return self.embedder.unrelated_below
 
+    def reads(self, text: str) -> bool:
+        return self.embedder.reads(text)
+
     def prepare_many(self, texts: Sequence[str]) -> list[Prepared]:
         for text in texts:
             require_text("text", text)

@@ -15,8 +15,12 @@ def run(search: Search) -> None:
     if not search.recipe.vector:
         search.skip("vector", f"The recipe {search.recipe.name} does not use it.")
         return
+    provider = get_provider()
+    if not provider.reads(search.question):
+        search.skip("vector", "The embedding model does not know the script of the question.")
+        search.notes.append("Meanings were not compared, because the embedding model does not know this script.")
+        return
     with search.stage("vector") as stage:
-        provider = get_provider()
         vector = _embedded(search, stage, provider)
         found = None if vector is None else _found(search, stage, provider, vector)
         if found is None:

@@ -21,6 +21,7 @@ class HashingEmbedder:
 
     max_tokens = 34
     unrelated_below = 0.0
+    readable = True
 
     def __init__(self, *, name: str = "hashing", dimensions: int = 64) -> None:
         self.name = name
@@ -28,6 +29,9 @@ class HashingEmbedder:
         self.documents: list[str] = []
         self.queries: list[str] = []
         self.warm = False
+
+    def reads(self, text):
+        return self.readable
 
     def embed_documents(self, texts):
         self.documents += texts

@@ -37,6 +37,10 @@ class Embedder(Protocol):
         """The cosine below which a question and a text have nothing in common; 0 where nobody measured it."""
         ...
 
+    def reads(self, text: str) -> bool:
+        """Whether the model knows the script of ``text``; vectors of what it cannot read say nothing about meaning."""
+        ...
+
     def embed_documents(self, texts: Sequence[str]) -> Matrix:
         """One row of ``dimensions`` numbers for each text, in order."""
         ...

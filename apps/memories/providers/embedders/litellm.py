@@ -67,6 +67,10 @@ class LiteLLMEmbedder:
         known = models.get(self._model) or models.get(self._model.partition("/")[2]) or {}
         return int(known.get("max_input_tokens") or DEFAULT_MAX_TOKENS)
 
+    def reads(self, text: str) -> bool:
+        """Whoever chooses a model chooses one that knows their languages."""
+        return True
+
     def embed_documents(self, texts: Sequence[str]) -> Matrix:
         if not texts:
             return np.empty((0, self._dimensions), np.float32)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+import re
 import threading
 from collections.abc import Sequence
 from functools import cached_property
@@ -33,6 +34,11 @@ MODEL_SHA256: Final = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab01
 TOKENIZER: Final = Path(__file__).with_name("all-MiniLM-L6-v2.tokenizer.json")
 TOKENIZER_SHA256: Final = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
 
+# Up to the end of Latin Extended-B, with what German, French or Polish have, and the digits.
+_LATIN: Final = re.compile(r"[0-9A-Za-z\u00c0-\u024f]")
+# Letters and ideographs of other scripts, and symbols such as emoji, which the tokenizer knows as little.
+_OTHER_SCRIPTS: Final = re.compile(r"[\u0370-\u1dff\u2190-\u2bff\u2e80-\U0010ffff]")
+
 
 class LocalEmbedder:
     """Loads on first use, in about a second and 190 MB; safe to share between threads."""
@@ -47,6 +53,12 @@ class LocalEmbedder:
         self._model_path = model
         self._tokenizer_path = tokenizer
         self._loading = threading.Lock()
+
+    def reads(self, text: str) -> bool:
+        """It learnt English. Of other scripts its tokenizer knows single characters or none, and whatever is written
+        in one is near to all that is.
+        """
+        return len(_OTHER_SCRIPTS.findall(text)) <= len(_LATIN.findall(text))
 
     def embed_documents(self, texts: Sequence[str]) -> Matrix:
         if not texts:

@@ -49,6 +49,30 @@ def test_the_vectors_are_those_of_this_model(embedder):
     assert embedder.embed_query("Hello world")[:8] == pytest.approx(expected, abs=2e-3)
 
 
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("how often is a charge attempted again?", True),
+        ("Wie oft wird eine Rückzahlung wiederholt?", True),
+        ("HTTP 504", True),
+        ("!?", True),
+        ("支払い OMS-123", True),
+        ("支払いはいつ締めますか", False),
+        ("Как выплачиваются возвраты?", False),
+        ("كيف تُخزَّن المبالغ", False),
+        ("🚀", False),
+    ],
+)
+def test_it_says_which_scripts_it_reads(embedder, text, read):
+    assert embedder.reads(text) is read
+
+
+def test_what_it_cannot_read_is_near_to_whatever_it_cannot_read(embedder):
+    """Why it has to say so."""
+    rows = embedder.embed_documents(["支払いは月末の営業日に締める。", "日志保留三十天。", "🚀"])
+    assert (rows @ rows.T).min() > local.UNRELATED_BELOW
+
+
 def test_a_question_is_nearest_to_its_answer(embedder):
     answers = [
         "We retry failed payments with exponential backoff, at most five times.",
