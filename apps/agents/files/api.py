@@ -12,10 +12,13 @@ from rest_framework.views import APIView
 
 from apps.accounts.authentication import principal_of
 from apps.accounts.idempotency import idempotent
+from apps.accounts.throttling import SEARCH
+from apps.agents.files.exporting import DEFAULT_LINES, LEAST_LINES, MOST_LINES, FileFormat, files_export
 from apps.agents.files.formats import MAX_PATH, Format
 from apps.agents.files.services import MAX_COMMIT, MAX_FILE, MAX_FILES, FileInput, files_import
 from apps.candidates.models import CandidateStatus
-from apps.core.serializers import Flag, Many, NoQuery, Raw, StrictSerializer, Text
+from apps.core.serializers import Flag, Many, NoQuery, OneOf, Raw, StrictQuery, StrictSerializer, Text, Whole
+from apps.retrieval.receipts import served_record
 from apps.scopes.services import MAX_REMOTE_LENGTH
 
 
@@ -84,3 +87,45 @@ class FilesImportView(APIView):
             dry_run=data["dry_run"],
         )
         return Response(imported.as_dict())
+
+
+class ExportQuery(StrictQuery):
+    repo = Text(max_length=MAX_REMOTE_LENGTH, multiline=False, help_text="By slug, alias or remote.")
+    format = OneOf(choices=[each.value for each in FileFormat], default=FileFormat.AGENTS_MD.value)
+    max_lines = Whole(
+        min_value=LEAST_LINES,
+        max_value=MOST_LINES,
+        default=DEFAULT_LINES,
+        help_text="Of each file, between its markers.",
+    )
+    per_folder = Flag(default=False, help_text="What came from files of a folder, in a file of that folder.")
+
+
+class ExportedFileOut(serializers.Serializer[Any]):
+    path = serializers.CharField()
+    block = serializers.CharField(help_text="Both marker lines and what is between them, without a break at the end.")
+    whole = serializers.CharField(help_text="The file where there is none yet.")
+
+
+class ExportOut(serializers.Serializer[Any]):
+    repo = serializers.CharField()
+    files = ExportedFileOut(many=True)
+    left_out = serializers.IntegerField()
+    note = serializers.CharField(allow_blank=True)
+
+
+class FilesExportView(APIView):
+    throttle_kind = SEARCH
+
+    @extend_schema(
+        operation_id="files_export",
+        parameters=[ExportQuery],
+        responses=ExportOut,
+        summary="What holds for a repository, as the files that agents read",
+    )
+    def get(self, request: Request) -> Response:
+        asked = ExportQuery.read_query(request)
+        principal = principal_of(request)
+        export = files_export(principal=principal, **asked | {"format": FileFormat(asked["format"])})
+        served_record(principal, "export", results=[{"id": pk} for pk in export.memory_ids])
+        return Response(export.as_dict())
