@@ -32,8 +32,10 @@ def files_under(paths: Sequence[Path], root: Path) -> Iterator[FileInput]:
     for path in paths:
         found = _walk(path) if path.is_dir() else iter([path])
         for each in found:
+            if path.is_dir() and format_of(each.as_posix()) is Format.UNKNOWN:
+                continue
             name = _name_below(each, base)
-            if name not in seen and (not path.is_dir() or format_of(name) is not Format.UNKNOWN):
+            if name not in seen:
                 seen.add(name)
                 yield FileInput(name, _text_of(each))
 

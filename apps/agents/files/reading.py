@@ -107,6 +107,7 @@ _POINTER: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _FIRST_SENTENCE: Final = re.compile(r".{10,}?[.!?](?=\s)")
+_SENTENCE_END: Final = re.compile(r"(?<=[^.\s]{2}[.!?])\s+(?=[^\W\d_a-z]|[*`\"'(])")
 _LETTERS: Final = re.compile(r"[^\W_]+")
 
 
@@ -161,6 +162,8 @@ class _Reader:
         self._paragraph: list[str] = []
         self._paragraph_line = 0
         self._heading = self._intro = ""
+        # A table or a block of code has followed it, so that a list further down is not what it introduces.
+        self._intro_is_used = False
         self._is_title = False
         self._after_blank = False
         self._columns: list[str] | None = None
@@ -195,8 +198,9 @@ class _Reader:
             self._enter(title, is_title=under["first"] is not None)
         elif _RULE.fullmatch(line):
             self._close()
-        elif _TABLE.match(line) or self._begins_table(at, line):
-            self._close()
+        elif self._begins_table(at, line):
+            self._close_items(down_to=0)
+            self._close_paragraph(before_list=True)
             self._row(at, line)
         elif bullet := _BULLET.fullmatch(line):
             self._open(at, bullet)
@@ -223,6 +227,7 @@ class _Reader:
             self._items[-1].code.append(_dedented(block))
         else:
             self._close_paragraph()
+            self._intro_is_used = True
             self._skip(at, CODE)
         self._after_blank = False
         return end + 1
@@ -250,13 +255,16 @@ class _Reader:
     # --- tables ------------------------------------------------------------------------------------------------
 
     def _begins_table(self, at: int, line: str) -> bool:
-        """A row without a bar at its edge, over a line of dashes or inside of a table that has begun so."""
+        """A row with a bar at its edge; or one without, over a line of dashes or in a table that has begun so."""
+        if _TABLE.match(line):
+            return True
         if "|" not in line or self._items:
             return False
         below = self._lines[at + 1] if at + 1 < len(self._lines) else ""
         return self._columns is not None or ("|" in below and _DELIMITER.fullmatch(below) is not None)
 
     def _row(self, at: int, line: str) -> None:
+        self._intro_is_used = True
         cells = _cells(line)
         if self._columns is None:
             self._columns = [_without_marks(cell) for cell in cells]
@@ -266,8 +274,10 @@ class _Reader:
                 for cell, name in zip(cells, [*self._columns, *[""] * len(cells)], strict=False)
                 if cell
             ]
+            own = "; ".join(said)
             if len(said) > 1:
-                self._state(at, "; ".join(said), own="; ".join(said), is_bullet=True)
+                body = " ".join(filter(None, (_introducing(self._intro), own)))
+                self._state(at, body, own=own, is_bullet=True)
             else:
                 self._skip(at, "A row of a table with one cell says nothing by itself.")
 
@@ -275,6 +285,8 @@ class _Reader:
 
     def _open(self, at: int, bullet: re.Match[str]) -> None:
         self._close_paragraph(before_list=True)
+        if self._intro_is_used:
+            self._intro, self._intro_is_used = "", False
         self._columns = None
         indent = _column(bullet["indent"] + "x")
         self._close_items(down_to=indent)
@@ -333,9 +345,9 @@ class _Reader:
             return
         text = " ".join(" ".join(self._paragraph).split())
         at, self._paragraph = self._paragraph_line, []
-        self._intro = ""
+        self._intro, self._intro_is_used = "", False
         if _BOLD_LINE.fullmatch(text) or text.endswith((":", "：")):
-            self._intro = _without_marks(text) if _BOLD_LINE.fullmatch(text) else text
+            self._intro = _without_marks(text) if _BOLD_LINE.fullmatch(text) else _last_sentence(text)
             if not (before_list or self._list_follows(at)):
                 self._skip(at, INTRODUCES)
         elif _POINTER.fullmatch(text):
@@ -346,13 +358,14 @@ class _Reader:
             self._skip(at, PROSE)
 
     def _list_follows(self, at: int) -> bool:
-        """Whether the next line behind the paragraph, which is closed at a blank one, begins a list."""
+        """Whether the next line behind the paragraph, which is closed at a blank one, begins a list or a table."""
         below = at + 1
         while below < len(self._lines) and self._lines[below].strip():
             below += 1
         while below < len(self._lines) and not self._lines[below].strip():
             below += 1
-        return below < len(self._lines) and _BULLET.fullmatch(self._lines[below]) is not None
+        following = self._lines[below] if below < len(self._lines) else ""
+        return _BULLET.fullmatch(following) is not None or self._begins_table(below, following)
 
     # --- what comes of it --------------------------------------------------------------------------------------
 
@@ -395,6 +408,12 @@ def _introducing(words: str) -> str:
         first = _FIRST_SENTENCE.match(words[:MAX_CONTEXT])
         words = first[0] if first else words[:MAX_CONTEXT].rsplit(" ", 1)[0]
     return f"{words.rstrip(' .:：')}:" if words else ""
+
+
+def _last_sentence(text: str) -> str:
+    """Of a paragraph before a list the sentence that introduces it."""
+    ends = [found.end() for found in _SENTENCE_END.finditer(text)]
+    return text[ends[-1] :] if ends else text
 
 
 def _column(line: str) -> int:

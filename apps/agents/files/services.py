@@ -406,7 +406,10 @@ class _Import:
             if memory is not None:
                 labels.append(memory.label)
             else:
-                self._note(f"{path} says that it replaces {number}, of which no memory is in force. Nothing follows.")
+                self._note(
+                    f"{path} says that it replaces {number}, of which no memory is in force. "
+                    "A reviewer may name it at the approval."
+                )
         return labels
 
     def _withdraw_reworded(self, fresh: list[_Place]) -> None:

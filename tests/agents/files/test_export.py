@@ -323,6 +323,7 @@ def checkout(tmp_path):
     (tmp_path / "services/api/AGENTS.md").write_text("- Answer errors as problem+json.\n")
     (tmp_path / "node_modules/x/AGENTS.md").write_text("- Not ours.\n")
     (tmp_path / "notes.md").write_text("- Not read.\n")
+    (tmp_path / ".git").write_text("gitdir: elsewhere\n")
     return tmp_path
 
 

@@ -215,7 +215,8 @@ def test_a_record_that_names_an_unknown_one_replaces_nothing(take):
 
     assert Candidate.objects.get().supersedes == []
     assert imported.notes == [
-        "docs/adr/0003-rent.md says that it replaces 2, of which no memory is in force. Nothing follows."
+        "docs/adr/0003-rent.md says that it replaces 2, of which no memory is in force. A reviewer may name "
+        "it at the approval."
     ]
 
 

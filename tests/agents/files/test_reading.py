@@ -81,6 +81,22 @@ def test_code_within_a_bullet_stays_in_one_piece():
     assert found.code == "```sh\nmake lint\nmake test\n```"
 
 
+def test_of_a_paragraph_over_a_list_its_last_sentence_introduces_it():
+    text = "We ship weekly, e.g. on Mondays. The rest is up to you. Before you ship:\n\n- Run make check and read it.\n"
+
+    assert said("AGENTS.md", text) == ["Before you ship: Run make check and read it."]
+
+
+def test_what_introduces_a_table_introduces_no_list_behind_it():
+    text = "Run these checks:\n\n| Area | Checks |\n|---|---|\n| Docs | `make docs` |\n\n- Keep lines short here.\n"
+
+    assert said("AGENTS.md", text) == [
+        "Run these checks: Area: Docs; Checks: `make docs`",
+        "Keep lines short here.",
+    ]
+    assert said("AGENTS.md", "Run:\n```\nmake x\n```\n\n- Keep lines short here.\n") == ["Keep lines short here."]
+
+
 def test_a_byte_order_mark_and_other_line_breaks_make_no_difference():
     assert said("AGENTS.md", "\ufeff# Title\r\n\r\n- Use tabs\r\n  in makefiles.\r\n") == ["Use tabs in makefiles."]
 
