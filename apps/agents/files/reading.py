@@ -199,7 +199,9 @@ class _Reader:
         elif _RULE.fullmatch(line):
             self._close()
         elif self._begins_table(at, line):
-            self._close_items(down_to=0)
+            if self._items:
+                self._close_items(down_to=0)
+                self._intro = ""  # it introduced the list
             self._close_paragraph(before_list=True)
             self._row(at, line)
         elif bullet := _BULLET.fullmatch(line):
