@@ -6,6 +6,7 @@ as its replacement; what is gone is reported and nothing more. A second run take
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
@@ -23,7 +24,7 @@ from apps.candidates.models import Candidate, CandidateStatus
 from apps.candidates.proposal import Proposal, ScopeInput
 from apps.candidates.revisions import candidate_withdraw
 from apps.candidates.services import Proposed, candidate_propose
-from apps.core.errors import DomainError, Excluded, FieldError, Forbidden, Invalid, TooMany
+from apps.core.errors import Conflict, DomainError, Excluded, FieldError, Forbidden, Invalid, TooMany
 from apps.core.screening import SOURCE_CODE, check_text, screen
 from apps.memories.models import IN_FORCE, Tier
 from apps.scopes.selectors import find_repository
@@ -225,6 +226,7 @@ class _Import:
             if not report.statements:
                 self._recognise(report.path, [])
         for done, unit in enumerate(units, start=1):
+            _spread(unit)
             self._take(unit)
             if self._progress:
                 self._progress(done, len(units))
@@ -274,9 +276,8 @@ class _Import:
         """Which statements of a file came from it before, which are reworded, and what of before is gone."""
         left = list(self._known.by_path.get(path, ()))
         if left:
-            self._match(places, left, lambda place, known: known.key == key_of(_with_code(place.found)))
-            self._match(places, left, lambda place, known: known.key == key_of(place.found.content))
-            self._match(places, left, _differs_in_heading)
+            for key in (_key_with_code, _key_of_content, _key_of_own):
+                left = _matched(places, left, key)
             left = [known for known in left if known.holds]
             for place, known in _reworded([place for place in places if place.known is None], left):
                 place.before = known
@@ -286,17 +287,6 @@ class _Import:
         for known in left:
             if known.memory is not None:
                 self._note(f"{known.memory.label} came from {path} and no longer stands there. Nothing was retired.")
-
-    @staticmethod
-    def _match(places: list[_Place], left: list[Known], same: Callable[[_Place, Known], bool]) -> None:
-        for place in places:
-            if place.known is not None:
-                continue
-            matching = [known for known in left if same(place, known)]
-            if matching:
-                place.known = max(matching, key=lambda known: known.holds)
-                for known in matching:
-                    left.remove(known)
 
     # --- proposing ---------------------------------------------------------------------------------------------
 
@@ -321,7 +311,7 @@ class _Import:
             self._full = f"Not taken: {refusal.detail[:1].lower()}{refusal.detail[1:]} Then import the files again."
             for place in fresh:
                 self._leave(place, self._full)
-        except Invalid as refusal:
+        except (Invalid, Conflict) as refusal:
             for place in fresh:
                 self._refuse(place, refusal)
         else:
@@ -481,14 +471,44 @@ def _with_code(found: Found) -> str:
     return f"{found.content}\n\n{found.code}" if found.code else found.content
 
 
-def _differs_in_heading(place: _Place, known: Known) -> bool:
+def _key_with_code(place: _Place) -> tuple[str, ...]:
+    return (key_of(_with_code(place.found)),)
+
+
+def _key_of_content(place: _Place) -> tuple[str, ...]:
+    return (key_of(place.found.content),)
+
+
+def _key_of_own(place: _Place) -> tuple[str, ...]:
     """The same words under a heading that was renamed: nothing that anybody would have to decide about again."""
-    body = key_of(place.found.body)
-    return (
-        len(body.split()) >= WORDS_OF_A_STATEMENT
-        and known.key.endswith(body)
-        and (known.quote_key == key_of(place.found.own[:MAX_QUOTE]))
-    )
+    own, body = key_of(place.found.own[:MAX_QUOTE]), key_of(place.found.body)
+    return (own, body) if len(body.split()) >= WORDS_OF_A_STATEMENT else ()
+
+
+def _matched(places: list[_Place], olds: list[Known], key: Callable[[_Place], tuple[str, ...]]) -> list[Known]:
+    """Give places what came from them before, by the key that both have; answers those that none of them has."""
+    by_key: dict[str, list[Known]] = defaultdict(list)
+    for known in olds:
+        by_key[known.quote_key if key is _key_of_own else known.key].append(known)
+    taken: set[int] = set()
+    for place in places:
+        wanted = key(place) if place.known is None else ()
+        if not wanted:
+            continue
+        ending = wanted[1] if len(wanted) > 1 else ""
+        matching = [known for known in by_key.get(wanted[0], ()) if known.key.endswith(ending)]
+        if matching:
+            place.known = max(matching, key=lambda known: known.holds)
+            taken.update(map(id, matching))
+    return [known for known in olds if id(known) not in taken]
+
+
+def _spread(unit: _Unit) -> None:
+    """What stands in a file twice came from it before in both places, though only one of them is on record."""
+    known = {place.report.path: place.known for place in unit.places if place.known is not None}
+    for place in unit.places:
+        if place.known is None and place.before is None:
+            place.known = known.get(place.report.path)
 
 
 def _reworded(places: list[_Place], olds: list[Known]) -> list[tuple[_Place, Known]]:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from apps.agents.files.services import FileInput, files_import
+from apps.agents.files.formats import Format
+from apps.agents.files.known import Known, key_of
+from apps.agents.files.reading import Found
+from apps.agents.files.services import FileInput, FileReport, _key_of_content, _matched, _Place, files_import
 from apps.candidates.models import Candidate
 from apps.core.errors import Forbidden, Invalid
 from apps.memories.models import Memory
@@ -104,6 +109,32 @@ def test_a_second_run_proposes_nothing_at_whatever_commit(take):
     assert Candidate.objects.count() == before
     assert all(report.unchanged == report.statements for report in imported.files)
     assert {report.gone for report in imported.files} == {0}
+
+
+def test_what_stands_in_a_file_twice_is_one_statement_and_stays_it(take):
+    text = "## Setup\n- Install with make setup, always.\n\n## Tests\n- Install with make setup, always.\n"
+
+    assert counts(take({"AGENTS.md": text})) == {"AGENTS.md": {"new": 1, "joined": 1}}
+    assert counts(take({"AGENTS.md": text})) == {"AGENTS.md": {"unchanged": 2}}
+    assert Candidate.objects.get().seen_count == 1
+
+
+def test_many_statements_are_recognised_quickly(bot):
+    places = [_place(f"Rule number {n} of this file is kept by all.") for n in range(2_000)]
+    olds = [_known(place.found.content) for place in reversed(places)]
+    started = time.perf_counter()
+
+    assert _matched(places, olds, _key_of_content) == []
+    assert all(place.known for place in places)
+    assert time.perf_counter() - started < 3
+
+
+def _place(words):
+    return _Place(FileReport("AGENTS.md", Format.AGENTS_MD), Found(1, "", words, words, words))
+
+
+def _known(words):
+    return Known(Candidate(status="pending"), "", key_of(words), key_of(words), None)
 
 
 @pytest.mark.parametrize("decided", ["approved", "rejected", "amended"])
