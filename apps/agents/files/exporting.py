@@ -34,6 +34,7 @@ from apps.scopes.services import check_names, slug_of
 LEAST_LINES: Final = 20
 MOST_LINES: Final = 5_000
 DEFAULT_LINES: Final = 200
+# So many of the newest are looked at; no file holds as many.
 MAX_MEMORIES: Final = 5_000
 
 
@@ -118,7 +119,8 @@ def files_export(
     row = find_repository(principal.workspace, repo.strip())
     slug = slug_of(principal.workspace, repo)
     _require_within(principal, row, repo)
-    lines = _lines(principal, row, slug, at=now(), per_folder=per_folder and format is not FileFormat.CURSORRULES)
+    at = now()
+    lines = _lines(principal, row, slug, at=at, per_folder=per_folder and format is not FileFormat.CURSORRULES)
     notes = [] if row else [f"{slug} is not known here; only what holds for the whole firm was exported."]
     if per_folder and format is FileFormat.CURSORRULES:
         notes.append(".cursorrules is read at the root alone, so everything is in one file.")
@@ -132,7 +134,8 @@ def files_export(
         fitting = _fitting(by_folder[folder], max_lines)
         shown += [line.memory.pk for line in fitting]
         files += _files(format, slug, folder, fitting, len(by_folder[folder]) - len(fitting))
-    left_out = len(lines) - len(shown)
+    holding = len(lines) if len(lines) < MAX_MEMORIES else _holding(principal, row, at).count()
+    left_out = holding - len(shown)
     if left_out:
         notes.append(f"{left_out:,} did not fit into {max_lines:,} lines a file; the most useful come first.")
     return Export(slug, tuple(files), left_out, " ".join(notes), tuple(shown))
@@ -155,7 +158,7 @@ def _require_within(principal: Principal, row: Repository | None, repo: str) -> 
 # --- what holds -----------------------------------------------------------------------------------------------
 def _lines(principal: Principal, row: Repository | None, slug: str, *, at: datetime, per_folder: bool) -> list[_Line]:
     """Every statement that holds for the repository at ``at`` and is open to everybody, the most useful first."""
-    memories = list(_holding(principal, row, at)[:MAX_MEMORIES])
+    memories = list(_holding(principal, row, at).order_by("-number")[:MAX_MEMORIES])
     marks = _marks(principal, memories, at)
     folders = _folders(memories, slug) if per_folder else {}
     lines = [
@@ -177,7 +180,7 @@ def _holding(principal: Principal, row: Repository | None, at: datetime) -> Any:
     rows = rows.filter(Q(valid_to__isnull=True) | Q(valid_to__gt=at))
     rows = rows.filter(Q(type__slug__in=TYPES) | Q(type__category__slug__in=CATEGORIES))
     rows = rows.in_scope(domain_ids=row.domain_ids if row else (), repo_ids=(row.pk,) if row else ())
-    return rows.select_related("type__category").order_by("number")
+    return rows.select_related("type__category")
 
 
 def _rank(memory: Memory, row: Repository | None) -> tuple[Any, ...]:
