@@ -13,6 +13,7 @@ api = [
     path("", include("apps.approvals.api_urls")),
     path("", include("apps.retrieval.api_urls")),
     path("", include("apps.answers.api_urls")),
+    path("", include("apps.agents.files.api_urls")),
 ]
 pages = [
     path("", include("apps.accounts.urls")),

@@ -30,8 +30,14 @@ _DOORS: Final = {
 }
 
 
+# Before the door of what was not decided here and came with an export of another firm memory.
+RESTORED: Final = "restored:"
+
+
 def door_words(via: str) -> str:
     """By which door something came in, after “through”."""
+    if via.startswith(RESTORED):
+        return f"{door_words(via.removeprefix(RESTORED))} of the firm memory that it was exported from"
     return _DOORS.get(via, words(via))
 
 

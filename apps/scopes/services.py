@@ -84,13 +84,24 @@ def _register_repositories(workspace: Workspace, names: Sequence[str]) -> tuple[
 
 def _register_repository(workspace: Workspace, name: str) -> Repository:
     remote = parse_remote(name)
-    slug = remote.path if remote else name
-    if remote and Repository.objects.filter(workspace=workspace, slug=slug).exists():
-        slug = remote.identity  # the short name belongs to a repository on another host
     row, _ = Repository.objects.get_or_create(
-        workspace=workspace, slug=slug, defaults={"remote": remote.identity if remote else ""}
+        workspace=workspace, slug=_new_slug(workspace, name), defaults={"remote": remote.identity if remote else ""}
     )
     return row
+
+
+def _new_slug(workspace: Workspace, name: str) -> str:
+    remote = parse_remote(name)
+    if remote is None:
+        return name
+    taken = Repository.objects.filter(workspace=workspace, slug=remote.path).exists()
+    return remote.identity if taken else remote.path  # the short name may belong to a repository on another host
+
+
+def slug_of(workspace: Workspace, name: str) -> str:
+    """The slug of the repository that a slug, an alias or a remote names, or would get where it is not known."""
+    row = find_repository(workspace, name.strip())
+    return row.slug if row else _new_slug(workspace, name.strip())
 
 
 def _distinct(names: Iterable[str]) -> list[str]:

@@ -77,6 +77,9 @@ BODIES = {
     },
     "context": {},
     "event": {},
+    "export": {},
+    "files-export": {},
+    "files-import": {"repo": "acme/pay", "files": [{"path": "AGENTS.md", "content": "- Deploy on Mondays only.\n"}]},
     "memory": {},
     "memories-search": {},
     "memory-retire": {"reason": "r"},
@@ -89,6 +92,7 @@ BODIES = {
 QUERIES = {
     "ask": {"q": MARK},
     "context": {"repo": "acme/pay", "q": MARK, "intent": "implement"},
+    "files-export": {"repo": "acme/pay"},
     "memories-search": {"q": MARK, "limit": "100"},
 }
 
@@ -185,7 +189,7 @@ def test_no_address_shows_or_changes_another_workspaces_rows(api, other_workspac
             ("put", client.put(address, body)),
             ("delete", client.delete(address)),
         ):
-            assert MARK not in response.content.decode(), (method, address)
+            assert MARK not in response.getvalue().decode(), (method, address)
             assert response.status_code < 500, (method, address)
             if takes_an_id:
                 allowed = (403, 404, 405) if who == "agent" else (404, 405)

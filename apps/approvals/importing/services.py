@@ -23,6 +23,7 @@ from apps.core.clock import now
 from apps.core.errors import Invalid
 from apps.core.problems import constraint_of
 from apps.core.screening.text import normalise_for_fingerprint
+from apps.core.wording import RESTORED
 from apps.memories.fingerprints import fingerprint
 from apps.memories.lifecycle import Statement, memories_refresh, memories_write, numbers_take
 from apps.memories.models import Action, EdgeKind, Memory, MemoryEvidence, SubjectKind, Supersession, Verdict
@@ -339,7 +340,7 @@ def _imported(workspace_id: int, references: Sequence[str]) -> dict[str, object]
     rows = MemoryEvidence.objects.filter(
         workspace=workspace_id, source__kind=SourceKind.DOCUMENT, source__reference__in=list(references)
     )
-    rows = rows.filter(memory__verdict__via="import").order_by("memory__number")
+    rows = rows.filter(memory__verdict__via__in=("import", f"{RESTORED}import")).order_by("memory__number")
     return dict(rows.values_list("source__reference", "memory_id"))
 
 

@@ -1,0 +1,124 @@
+"""What is ours in a file that people write: everything between two marker lines, and nothing else.
+
+The grammar, which other tools rely on (``docs/export.md``)::
+
+    begin = "<!-- firm-memory:begin" *( " " name "=" value ) " -->"
+    end   = "<!-- firm-memory:end -->"
+
+Each stands alone on its line, in a file at most once. A value is percent-encoded: it holds no space and no ``>``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+from urllib.parse import quote
+
+END: Final = "<!-- firm-memory:end -->"
+_BEGIN_LINE: Final = re.compile(r"[ \t]*<!-- firm-memory:begin(?: [a-z_]+=[^\s>]*)* -->[ \t]*")
+_END_LINE: Final = re.compile(r"[ \t]*<!-- firm-memory:end -->[ \t]*")
+# Whatever somebody may have made of a marker: it is told apart from text that only speaks of markers by the comment.
+_ANY: Final = re.compile(r"<!--\s*firm-memory\s*:", re.IGNORECASE)
+_BREAK: Final = re.compile(r"\r\n|\n|\r")
+
+
+class BrokenMarkers(ValueError):
+    """The markers in a file do not say which part of it is ours; the message is a sentence that says what to do."""
+
+
+def begin(**values: str) -> str:
+    """The line that opens a block; names and values stand in the order in which they are given."""
+    said = "".join(f" {name}={quote(value, safe='/')}" for name, value in values.items())
+    return f"<!-- firm-memory:begin{said} -->"
+
+
+def merged(existing: str, block: str) -> str:
+    """``existing`` with ``block``, both marker lines included, in the place of the one that it had, or at its end.
+
+    Everything else stays as it is, with its line breaks and a byte order mark. Raises ``BrokenMarkers`` where there is
+    more or less than one pair in the file, or one that does not stand alone on its lines.
+    """
+    newline = _newline_of(existing)
+    ours = newline.join(_BREAK.split(block.strip("\r\n")))
+    found = _span(existing)
+    if found is not None:
+        start, stop = found
+        return f"{existing[:start]}{ours}{existing[stop:]}"
+    if not existing.removeprefix("\ufeff").strip():
+        return f"{existing[:1] if existing.startswith(chr(0xFEFF)) else ''}{ours}{newline}"
+    gap = "" if existing.endswith(("\n", "\r")) else newline
+    return f"{existing}{gap}{newline}{ours}{newline}"
+
+
+def unmerged(text: str) -> tuple[str, list[int]]:
+    """``text`` with blank lines in the place of ours, and the numbers of the marker lines that do not pair.
+
+    What follows a marker that is never closed counts as ours: nothing that may be is taken in again.
+    """
+    kept: list[str] = []
+    faults: list[int] = []
+    opened = 0
+    for number, line in enumerate(_BREAK.split(text), start=1):
+        marks = _ANY.search(line.removeprefix("\ufeff")) is not None
+        closes = marks and _END_LINE.fullmatch(line) is not None
+        if opened:
+            opened = 0 if closes else opened
+            kept.append("")
+        elif closes:
+            faults.append(number)
+            kept.append("")
+        elif marks:
+            opened = number
+            kept.append("")
+        else:
+            kept.append(line)
+    return "\n".join(kept), [*faults, *([opened] if opened else [])]
+
+
+def _newline_of(text: str) -> str:
+    """The line break that most lines of ``text`` end with."""
+    crlf = text.count("\r\n")
+    return "\r\n" if crlf > text.count("\n") - crlf else "\n"
+
+
+def _span(text: str) -> tuple[int, int] | None:
+    """Where our block begins and ends, without the break behind it; ``None`` where there is none."""
+    begins: list[int] = []
+    ends: list[int] = []
+    at = 1 if text.startswith("\ufeff") else 0
+    for number, (start, stop) in enumerate(_lines(text, at), start=1):
+        line = text[start:stop]
+        if not _ANY.search(line):
+            continue
+        if _BEGIN_LINE.fullmatch(line):
+            begins.append(start)
+        elif _END_LINE.fullmatch(line):
+            ends.append(stop)
+        else:
+            raise BrokenMarkers(
+                f"Line {number} holds a marker of Firm Memory that does not stand alone on its line, or is misspelt. "
+                "Mend or remove it."
+            )
+    if not begins and not ends:
+        return None
+    if len(begins) > 1 or len(ends) > 1:
+        raise BrokenMarkers(
+            "There is more than one block of Firm Memory in the file. Remove all but one, each from its begin to its "
+            "end marker."
+        )
+    if not begins or not ends or ends[0] < begins[0]:
+        missing = "begins and never ends" if begins and not ends else "ends before it begins"
+        raise BrokenMarkers(
+            f"The block of Firm Memory in the file {missing}. Remove what is left of it, and it is written anew at "
+            "the end."
+        )
+    return begins[0], ends[0]
+
+
+def _lines(text: str, at: int) -> list[tuple[int, int]]:
+    """Start and end of each line, without its break."""
+    spans = []
+    for found in _BREAK.finditer(text, at):
+        spans.append((at, found.start()))
+        at = found.end()
+    return [*spans, (at, len(text))]

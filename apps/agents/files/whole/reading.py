@@ -1,0 +1,244 @@
+"""A file of an export, checked as a whole before anything of it is written.
+
+The file comes from outside: its shape, its counts and its end are looked at first, and what will not do is refused with
+the number of its line. It is never held in memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+from uuid import UUID
+
+from apps.agents.files.whole import FORMAT, ORDER, VERSION
+from apps.core.screening import check_text, masked
+from apps.core.serializers import read_moment
+
+MAX_LINE: Final = 16 * 1024 * 1024
+
+_KEYS: Final[dict[str, frozenset[str]]] = {
+    "header": frozenset({"format", "version", "workspace", "exported_at", "last_number", "counts", "left_out"}),
+    "category": frozenset({"slug", "half_life_days", "ttl_days", "weights"}),
+    "type": frozenset({"slug", "name", "description", "category", "always_human", "min_confidence", "is_active"}),
+    "exclusion": frozenset({"slug", "description", "is_active"}),
+    "domain": frozenset({"slug", "confirmed"}),
+    "repository": frozenset({"slug", "remote", "aliases", "domains", "confirmed"}),
+    "audience": frozenset({"name"}),
+    "source": frozenset({"kind", "reference", "commit", "url", "title", "occurred_at", "audience", "recorded_at"}),
+    "memory": frozenset(
+        {
+            *("id", "number", "content", "type", "scope", "audiences", "tier", "status", "confidence"),
+            *("valid_from", "valid_to", "closed_at", "recorded_at", "retired_at", "evidence", "verdicts"),
+        }
+    ),
+    "edge": frozenset({"old", "new", "kind", "holds_from", "verdict", "voided_by"}),
+    "trailer": frozenset({"lines", "sha256"}),
+}
+# Words that people wrote: what is a secret in them is masked here as everywhere else.
+_WRITTEN: Final = frozenset({"content", "quote", "title", "reference", "url", "reason", "description", "reviewer"})
+
+
+class Refused(Exception):
+    """The file is not taken; the message is the sentence that says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One record. ``Refused`` is raised for a value that is not of the kind that is asked for."""
+
+    line: int
+    values: Mapping[str, Any]
+
+    @property
+    def record(self) -> str:
+        return str(self.values["record"])
+
+    def refuse(self, why: str) -> Refused:
+        return Refused(f"Line {self.line:,}: {why}")
+
+    def text(self, name: str) -> str:
+        value = self.values[name]
+        if not isinstance(value, str):
+            raise self.refuse(f"{name} is not text.")
+        return value
+
+    def optional(self, name: str) -> str | None:
+        return None if self.values[name] is None else self.text(name)
+
+    def flag(self, name: str) -> bool:
+        if not isinstance(self.values[name], bool):
+            raise self.refuse(f"{name} is not true or false.")
+        return bool(self.values[name])
+
+    def whole(self, name: str) -> int:
+        value = self.values[name]
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
+            raise self.refuse(f"{name} is not a whole number.")
+        return value
+
+    def days(self, name: str) -> int | None:
+        return None if self.values[name] is None else self.whole(name)
+
+    def share(self, name: str) -> float | None:
+        value = self.values[name]
+        if value is None:
+            return None
+        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
+            raise self.refuse(f"{name} is not a number from 0 to 1.")
+        return float(value)
+
+    def uuid(self, name: str) -> UUID:
+        try:
+            return UUID(self.text(name))
+        except ValueError:
+            raise self.refuse(f"{name} is no id.") from None
+
+    def optional_uuid(self, name: str) -> UUID | None:
+        return None if self.values[name] is None else self.uuid(name)
+
+    def moment(self, name: str) -> datetime:
+        found = read_moment(self.text(name))
+        if found is None:
+            raise self.refuse(f"{name} is no moment.")
+        return found.astimezone(UTC)
+
+    def optional_moment(self, name: str) -> datetime | None:
+        return None if self.values[name] is None else self.moment(name)
+
+    def texts(self, name: str) -> list[str]:
+        value = self.values[name]
+        if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+            raise self.refuse(f"{name} is not a list of texts.")
+        return value
+
+    def object(self, name: str) -> dict[str, Any]:
+        if not isinstance(self.values[name], dict):
+            raise self.refuse(f"{name} is not an object.")
+        return dict(self.values[name])
+
+    def rows(self, name: str, keys: frozenset[str]) -> list[Row]:
+        value = self.values[name]
+        if not isinstance(value, list):
+            raise self.refuse(f"{name} is not a list.")
+        return [self._inner(name, each, keys) for each in value]
+
+    def inner(self, name: str, keys: frozenset[str]) -> Row:
+        return self._inner(name, self.values[name], keys)
+
+    def _inner(self, name: str, value: Any, keys: frozenset[str]) -> Row:
+        if not isinstance(value, dict) or set(value) != keys:
+            raise self.refuse(f"{name} does not hold {', '.join(sorted(keys))}, and nothing else.")
+        return Row(self.line, value)
+
+
+@dataclass(slots=True)
+class Checked:
+    """What a first look at the whole file found. ``digest`` tells in the second look that it is the same file."""
+
+    header: Row
+    digest: str = ""
+    lines: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+def export_check(path: Path) -> Checked:
+    """Read the file once. Raises ``Refused`` for another format or version, and for one that is cut off or changed."""
+    rows = export_rows(path)
+    first = next(rows, None)
+    if first is None:
+        raise Refused("The file is empty.")
+    checked = Checked(_header(first))
+    checked.counts["header"], at = 1, 0
+    trailer: Row | None = None
+    for row in rows:
+        if trailer is not None:
+            raise row.refuse("Something follows the trailer.")
+        place = ORDER.index(row.record)
+        if place < at or place == 0:
+            raise row.refuse(f"A {row.record} stands behind a {ORDER[at]}. The order of the lines was changed.")
+        at = place
+        checked.counts[row.record] += 1
+        trailer = row if row.record == "trailer" else None
+    if trailer is None:
+        raise Refused("The file has no trailer: it was cut off. Export it again.")
+    checked.lines, checked.digest = _sum(path)
+    if trailer.whole("lines") != checked.lines or trailer.text("sha256") != checked.digest:
+        raise Refused("The file is not what was exported: its lines are not those that its trailer counted.")
+    _check_counts(checked)
+    return checked
+
+
+def _header(row: Row) -> Row:
+    if row.record != "header" or row.values.get("format") != FORMAT:
+        raise Refused("This is no export of a firm memory: its first line is no header.")
+    if row.values.get("version") != VERSION:
+        raise Refused(f"It is of version {row.values.get('version')!r}; this Firm Memory reads version {VERSION}.")
+    return row
+
+
+def _check_counts(checked: Checked) -> None:
+    for record, count in checked.header.object("counts").items():
+        if checked.counts[record] != count:
+            raise Refused(f"Its header counts {count!r} of {record}, and there are {checked.counts[record]:,}.")
+
+
+def _sum(path: Path) -> tuple[int, str]:
+    """How many lines stand before the last one, and the SHA-256 of these."""
+    digest, count, last = hashlib.sha256(), 0, b""
+    with path.open("rb") as file:
+        for line in file:
+            if last:
+                digest.update(last)
+                count += 1
+            last = line
+    return count, digest.hexdigest()
+
+
+def export_rows(path: Path) -> Iterator[Row]:
+    """Each line as a record of a known kind with the keys of it."""
+    with path.open("rb") as file:
+        number = 0
+        while raw := file.readline(MAX_LINE + 1):
+            number += 1
+            yield _row(number, raw)
+
+
+def _row(number: int, raw: bytes) -> Row:
+    if len(raw) > MAX_LINE:
+        raise Refused(f"Line {number:,} is longer than {MAX_LINE:,} bytes.")
+    if not raw.endswith(b"\n"):
+        raise Refused(f"Line {number:,} has no end: the file was cut off. Export it again.")
+    try:
+        values = json.loads(raw)
+    except (ValueError, RecursionError):
+        raise Refused(f"Line {number:,} is not JSON.") from None
+    if not isinstance(values, dict) or values.get("record") not in ORDER:
+        raise Refused(f"Line {number:,} is no record that this version knows.")
+    row = Row(number, values)
+    if row.record == "header" and number == 1:
+        return row  # of another version it may have other keys, which is said by its version
+    if set(values) - {"record"} != _KEYS[row.record]:
+        raise row.refuse(f"A {row.record} holds {', '.join(sorted(_KEYS[row.record]))}, and nothing else.")
+    return Row(number, _storable(row, values))
+
+
+def _storable(row: Row, value: Any, *, written: bool = False) -> Any:
+    """``value`` with secrets and personal data masked where people wrote it; refused where no column holds it."""
+    if isinstance(value, str):
+        if check_text(value, field="", max_length=len(value) + 1, min_length=0):
+            raise row.refuse("It holds a character that cannot be stored.")
+        return masked(value) if written else value
+    if isinstance(value, list):
+        return [_storable(row, each, written=written) for each in value]
+    if isinstance(value, dict):
+        return {
+            str(_storable(row, name)): _storable(row, each, written=name in _WRITTEN or name in ("before", "after"))
+            for name, each in value.items()
+        }
+    return value
