@@ -14,12 +14,12 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from apps.accounts.principal import Principal
 from apps.core.clock import now
 from apps.core.errors import NotFound
-from apps.memories.models import EPISODIC, TaskNote, TaskNoteEvidence, TaskNoteQuerySet
+from apps.memories.models import EPISODIC, Disposition, TaskNote, TaskNoteEvidence, TaskNoteQuerySet
 from apps.memories.providers.base import MAX_LIMIT, NoteRecord, Prepared
 from apps.memories.providers.registry import get_provider
 from apps.memories.selectors import domains_of, evidence_shown, may_see_source, scopes_shown
@@ -29,6 +29,8 @@ MAX_OF_TASK: Final = MAX_LIMIT
 MAX_OF_ORIGIN: Final = 200
 MAX_DAYS: Final = 90
 UNREVIEWED: Final = "unreviewed"
+_LOOKED_AT: Final = 500
+_TASKS: Final = 30
 
 
 def notes_visible(principal: Principal) -> TaskNoteQuerySet:
@@ -42,6 +44,25 @@ def notes_visible(principal: Principal) -> TaskNoteQuerySet:
 def notes_of(principal: Principal, task: str) -> TaskNoteQuerySet:
     """Of exactly this task, compared letter by letter."""
     return notes_visible(principal).filter(task=task)
+
+
+def tasks_lately(principal: Principal) -> list[dict[str, Any]]:
+    """The tasks that the latest notes are of, the latest first, each with how many notes it has and how many are open.
+
+    Of a bot that floods one task the others' are among the latest no more: this is a place to begin, not a register.
+    """
+    rows = notes_visible(principal)
+    latest = rows.order_by("-created_at", "-id").values_list("task", "created_at")[:_LOOKED_AT]
+    moments: dict[str, datetime] = {}
+    for task, created_at in latest:
+        moments.setdefault(task, created_at)
+    listed = list(moments)[:_TASKS]
+    counted = rows.filter(task__in=listed).order_by().values("task")
+    counts = {
+        row["task"]: row
+        for row in counted.annotate(notes=Count("pk"), open=Count("pk", filter=Q(disposition=Disposition.OPEN)))
+    }
+    return [counts[task] | {"latest": moments[task]} for task in listed if task in counts]
 
 
 def note_for(principal: Principal, task: str, note_id: UUID, *, lock: bool = False) -> TaskNote:
