@@ -409,7 +409,7 @@ def _insert(principal: Principal, resolved: Resolved) -> Candidate | None:
     """Queue a new candidate; ``None`` when another request put the same one there first."""
     _require_room(principal)
     candidate = _build(principal, resolved)
-    candidate.near = near_by_text(candidate)
+    candidate.near = near_by_text(candidate, [source for source, _ in resolved.sources])
     try:
         with transaction.atomic():
             candidate.save(force_insert=True)
