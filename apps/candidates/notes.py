@@ -145,7 +145,8 @@ def note_add(*, principal: Principal, note: Note, prepared: Prepared | None) -> 
     """Write a note that ``note_prepare`` has let through; the same again by the same origin adds its sources.
 
     A note without an embedding is written all the same, and embedded by the worker. Raises ``Invalid`` naming the
-    field, ``Forbidden`` outside the token's limits, ``TooMany`` when the task or this origin has too many notes in it.
+    field, ``Forbidden`` outside the token's limits, ``TooMany`` when the task or this origin has too many notes in it,
+    and ``Unavailable`` where the same, expired and not yet deleted, cannot be deleted from the pool.
     """
     principal.require_write()
     workspace = principal.workspace
@@ -157,7 +158,8 @@ def note_add(*, principal: Principal, note: Note, prepared: Prepared | None) -> 
     same = fingerprint(note.content, type_id=type_.pk, scope=registered.scope)
     known = _own(principal, note.task).filter(fingerprint=same).select_for_update(of=("self",)).first()
     if known is not None and known.expires_at <= now():
-        notes_delete([known.pk])
+        with pool_needed("Nothing was noted."):
+            notes_delete([known.pk])
         known = None
     if known is not None:
         return _noted_again(principal, known, note, type_, sources)

@@ -503,6 +503,18 @@ def test_what_had_expired_may_be_noted_anew(bot_api, later):
     assert (TaskNote.objects.count(), in_pool()) == (1, 1)
 
 
+def test_what_had_expired_and_cannot_be_deleted_is_no_crash(bot_api, later, pool, monkeypatch):
+    noted(bot_api, "The retry loop never gives up.", ttl_days=1)
+    later(days=2)
+
+    def down(*_: Any) -> None:
+        raise ProviderError("The pool is away.", permanent=False)
+
+    monkeypatch.setattr(pool, "delete_notes", down)
+    answer = bot_api.post(NOTES, a_note("The retry loop never gives up."))
+    assert (answer.status_code, answer.json()["code"]) == (503, "provider_unavailable")
+
+
 def test_what_has_expired_makes_room(bot_api, later, monkeypatch):
     monkeypatch.setattr("apps.candidates.notes.MAX_OF_ORIGIN", 1)
     noted(bot_api, ttl_days=1)

@@ -19,7 +19,7 @@ from tests.retrieval.test_plans import plan, plans
 pytestmark = pytest.mark.django_db
 
 TASK = "mr:4821"
-MINE, OTHERS = 999, 20_000
+MINE, OTHERS = 999, 10_000
 
 # Written past the triggers, which would take a minute. Of short texts, since their number is what matters here.
 FILL = """
