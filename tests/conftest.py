@@ -229,6 +229,6 @@ def _empty_pool_after_flush(request: pytest.FixtureRequest, django_db_blocker: A
     transactional = {"transactional_db", "live_server"} & set(request.fixturenames)
     if transactional or (marker is not None and marker.kwargs.get("transaction")):
         with django_db_blocker.unblock(), connection.cursor() as cursor:
-            cursor.execute("SELECT tablename FROM pg_tables WHERE tablename ~ '^fm_pool_g[0-9]+$'")
+            cursor.execute("SELECT tablename FROM pg_tables WHERE tablename ~ '^fm_(pool|notes)_g[0-9]+$'")
             for (table,) in cursor.fetchall():
                 cursor.execute(f"TRUNCATE {table}")

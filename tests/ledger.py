@@ -19,9 +19,10 @@ from apps.approvals.amendments import Amendment
 from apps.approvals.services import Approved, candidate_approve, candidate_reject, candidate_reopen
 from apps.candidates.corrections import Report, memory_correct
 from apps.candidates.models import Candidate
+from apps.candidates.notes import Note, note_add, note_prepare
 from apps.candidates.proposal import Proposal, ScopeInput
 from apps.candidates.services import Proposed, candidate_propose
-from apps.memories.models import Memory
+from apps.memories.models import Memory, TaskNote
 from apps.sources.services import SourceInput
 
 _numbers = itertools.count(1)
@@ -145,6 +146,20 @@ def report(principal: Principal, memory: Memory, **changes: Any) -> Candidate:
     """Report a memory as stale or wrong; the candidate that the report became."""
     values: dict[str, Any] = {"kind": "stale", "reason": "The gateway was switched off.", "sources": (a_source(),)}
     return memory_correct(principal=principal, reference=memory.pk, report=Report(**(values | changes))).candidate
+
+
+def noted(principal: Principal, content: str | None = None, *, task: str = "mr:4821", **changes: Any) -> TaskNote:
+    """A working note of a task."""
+    proposal = a_proposal(content)
+    values: dict[str, Any] = {
+        "content": proposal.content,
+        "type": proposal.type,
+        "scope": proposal.scope,
+        "sources": proposal.sources,
+    }
+    note = Note(task=task, **(values | changes))
+    prepared = note_prepare(principal=principal, note=note)
+    return note_add(principal=principal, note=note, prepared=prepared).note
 
 
 def fresh(row: Any) -> Any:

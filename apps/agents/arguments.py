@@ -8,7 +8,7 @@ from apps.candidates.models import CorrectionKind
 from apps.candidates.proposal import MAX_SUPERSEDES
 from apps.capture.models import MAX_PAYLOAD
 from apps.core.serializers import Flag, Many, Moment, OneOf, Raw, Share, StrictSerializer, Text, Whole
-from apps.memories.models import MAX_CONTENT, Tier
+from apps.memories.models import MAX_CONTENT, MAX_TASK, Tier
 from apps.retrieval.context import DEFAULT_TOKENS, LEAST_TOKENS, MAX_NAME, MOST_TOKENS
 from apps.retrieval.request import DEFAULT_LIMIT, MAX_LIMIT, MAX_QUESTION
 from apps.scopes.services import MAX_NAMES
@@ -46,6 +46,13 @@ class SearchArguments(StrictSerializer):
     )
     limit = Whole(min_value=1, max_value=MAX_LIMIT, default=DEFAULT_LIMIT)
     as_of = Moment(required=False, help_text="What held then: 2025-03-01 or 2025-03-01T09:30:00+01:00.")
+    task = Text(
+        max_length=MAX_TASK,
+        multiline=False,
+        required=False,
+        help_text="The task you work on, as who keeps notes of it calls it (mr:4821, branch:feature/x): its working "
+        "notes, which nobody has reviewed, are then found as well. Not together with as_of.",
+    )
 
 
 class GetArguments(StrictSerializer):

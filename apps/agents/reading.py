@@ -11,7 +11,7 @@ from apps.agents.scoping import looking
 from apps.agents.telling import memories_told, trust_of
 from apps.core.errors import FieldError, Invalid, NotFound
 from apps.core.serializers import utc_note
-from apps.memories.models import Memory
+from apps.memories.models import EPISODIC, Memory, Tier
 from apps.memories.selectors import memories_visible, memory_for, memory_shown
 from apps.retrieval.context import ContextRequest, context
 from apps.retrieval.receipts import served_record
@@ -37,6 +37,9 @@ def memory_search(call: Call) -> Outcome:
             types=call.listed("types"),
             limit=asked["limit"],
             as_of=asked.get("as_of"),
+            task=asked.get("task"),
+            # An agent asks by one word: notes come beside what is known, and only for the task that it names.
+            tiers=(*Tier.values, EPISODIC) if "task" in asked else None,
         ),
     )
     results = [result | {"trust": trust_of(result)} for result in answer.results]

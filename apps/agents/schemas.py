@@ -16,6 +16,8 @@ def schema_of(field: _Field) -> dict[str, Any]:
     schema = _shape(field)
     if getattr(field, "allow_null", False) and "type" in schema:
         schema["type"] = [schema["type"], "null"]
+        if "enum" in schema:
+            schema["enum"] = [*schema["enum"], None]
     if field.help_text:
         schema["description"] = str(field.help_text)
     return schema

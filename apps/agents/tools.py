@@ -82,7 +82,8 @@ TOOLS: Final = {
             "business rules, ownership, incidents, terms. Use it before you decide something that may have been "
             f"decided already. It knows nothing of the code itself. {_CODE_WINS} {_CITE} {_DATA} Without `repo` it "
             "looks in the repository checked out here, or else where this token may look; `note` says where. An empty "
-            "answer means that nothing is on record, and `degraded` that not everything could be looked at.",
+            "answer means that nothing is on record, and `degraded` that not everything could be looked at. `task` "
+            "adds the working notes of one task, titled NOTE and reviewed by nobody.",
             arguments.SearchArguments,
             results.FoundMemory,
             reading.memory_search,

@@ -14,7 +14,7 @@ from apps.candidates.models import Candidate
 from apps.capture.models import CaptureEvent
 from apps.core.errors import Conflict, NotFound
 from apps.memories.lifecycle import memory_audiences_add, pool_needed
-from apps.memories.models import Memory
+from apps.memories.models import Memory, TaskNote
 from apps.sources.models import Source, reference_lock
 
 
@@ -46,6 +46,7 @@ def _restrict(principal: Principal, source_id: int, audience_id: int) -> Source:
     source.audience = audience
     _restrict_candidates(rows, audience)
     _restrict_memories(rows, audience)
+    _restrict_notes(rows, audience)
     _restrict_events(source, audience)
     for row in (row for row in rows if row.audience_id is None):
         audit_record(
@@ -83,6 +84,14 @@ def _restrict_memories(sources: Sequence[Source], audience: Audience) -> None:
     supported = Memory.objects.filter(evidence__source__in=sources).values("pk")
     for memory in Memory.objects.filter(pk__in=supported).select_for_update(of=("self",)).order_by("pk"):
         memory_audiences_add(memory, [audience.pk])
+
+
+def _restrict_notes(sources: Sequence[Source], audience: Audience) -> None:
+    """Their own table alone says who may see them, so the pool need not be told."""
+    supported = TaskNote.objects.filter(evidence__source__in=sources).values("pk")
+    for note in TaskNote.objects.filter(pk__in=supported).select_for_update(of=("self",)).order_by("pk"):
+        note.audience_ids = sorted({*note.audience_ids, audience.pk})
+        note.save(update_fields=["audience_ids"])
 
 
 def _restrict_events(source: Source, audience: Audience) -> None:

@@ -107,7 +107,7 @@ class NearOut(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     what = serializers.ChoiceField(["memory", "candidate"])
     similarity = serializers.FloatField()
-    how = serializers.ChoiceField(["words", "term", "vector"])
+    how = serializers.ChoiceField(["words", "term", "name", "card", "vector"])
     content = serializers.CharField(allow_null=True)
 
 

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from apps.candidates import api
+from apps.candidates import api, notes_api
 
 urlpatterns = [
     path("candidates/", api.CandidatesView.as_view(), name="candidates"),
@@ -8,4 +8,13 @@ urlpatterns = [
     path("candidates/<uuid:candidate_id>/revise/", api.ReviseView.as_view(), name="candidate-revise"),
     path("candidates/<uuid:candidate_id>/withdraw/", api.WithdrawView.as_view(), name="candidate-withdraw"),
     path("memories/<str:reference>/corrections/", api.CorrectionsView.as_view(), name="memory-corrections"),
+    # A task's name may hold slashes, and is as long as it can be.
+    path("tasks/<path:task>/notes/", notes_api.NotesView.as_view(), name="notes"),
+    path("tasks/<path:task>/notes/<uuid:note_id>/", notes_api.NoteView.as_view(), name="note"),
+    path(
+        "tasks/<path:task>/notes/<uuid:note_id>/disposition/",
+        notes_api.DispositionView.as_view(),
+        name="note-disposition",
+    ),
+    path("tasks/<path:task>/notes/<uuid:note_id>/propose/", notes_api.ProposeNoteView.as_view(), name="note-propose"),
 ]

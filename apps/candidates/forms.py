@@ -10,8 +10,10 @@ from django.http import QueryDict
 
 from apps.candidates.proposal import Proposal, ScopeInput
 from apps.core.errors import FieldError
-from apps.core.forms import Day, Lines, Names, PageForm, Share, Text, choices
+from apps.core.forms import Day, FilterForm, Lines, Names, PageForm, Share, Text, choices
+from apps.core.screening import check_text
 from apps.core.wording import words
+from apps.memories.models import MAX_TASK
 from apps.sources.forms import SourceForms, WithSources
 from apps.taxonomy.models import MemoryType
 
@@ -62,6 +64,24 @@ class ProposeForm(WithSources):
             supersedes=values["supersedes"],
             valid_from=values["valid_from"],
         )
+
+
+class TaskForm(FilterForm):
+    """Whose notes are shown; none: which tasks have any."""
+
+    CANNOT, CAN = "Notes cannot be looked up", "They can be"
+
+    task = Text(label="Task", help_text="Its name letter by letter, such as mr:acme/pay!4821 or branch:feature/x.")
+
+    def clean_task(self) -> str:
+        task: str = self.cleaned_data["task"]
+        if problems := check_text(task, field="task", max_length=MAX_TASK, multiline=False) if task else []:
+            raise forms.ValidationError([problem.message for problem in problems])
+        return task
+
+
+class DispositionForm(PageForm):
+    disposition = Text(label="What became of it")
 
 
 class WithdrawForm(PageForm):

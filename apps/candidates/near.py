@@ -8,11 +8,12 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
+from django.db.models import Q
 
 from apps.candidates.detection import NAMED, Statement, Suggestion, suggestion
-from apps.candidates.models import OPEN, Candidate
+from apps.candidates.models import OPEN, Candidate, CandidateEvidence
 from apps.core.clock import now
-from apps.memories.models import IN_FORCE, Memory, MemoryEvidence
+from apps.memories.models import IN_FORCE, Memory, MemoryEvidence, Tier
 from apps.memories.providers.base import PoolQuery, Vector
 from apps.memories.providers.registry import get_provider
 from apps.retrieval.identifiers import acronyms_in, identifiers_in, memory_numbers
@@ -29,6 +30,8 @@ _NEWEST = 500  # so many open candidates are, since nobody counts their words
 _MAX_ACRONYMS = 50
 _PRESELECTED = 20
 _COMPARED_CHARACTERS = 4_000
+_CARDED = (SourceKind.ISSUE, SourceKind.MERGE_REQUEST)
+_ONE_CARD = "Both are cards of the same issue or merge request, of which one is kept."
 _MAX_ACRONYM_NDOC = 20
 
 
@@ -37,7 +40,7 @@ class Near:
     what: str  # memory | candidate
     id: UUID
     similarity: float
-    how: str  # words | term | name | vector
+    how: str  # words | term | name | card | vector
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -48,9 +51,12 @@ class Near:
         }
 
 
-def near_by_text(candidate: Candidate) -> list[dict[str, Any]]:
-    """Share of stemmed words in common, rare acronyms in common, however else they are explained, and being named."""
-    named = near_by_name(candidate)
+def near_by_text(candidate: Candidate, sources: Sequence[Source] = ()) -> list[dict[str, Any]]:
+    """Share of stemmed words in common, rare acronyms in common, however else they are explained, and being named.
+
+    ``sources`` are those of a candidate that is not stored yet. Cards of the same issue are near whatever they say.
+    """
+    named = [*near_by_card(candidate, sources), *near_by_name(candidate)]
     rarest = rarest_terms(candidate.workspace_id, candidate.content, limit=_TERMS)
     terms = within(rarest, matches=_MATCHES)
     acronyms = _rare_acronyms(candidate)
@@ -79,6 +85,28 @@ def near_by_name(candidate: Candidate) -> list[Near]:
     return [Near("memory", pk, MIN_SHARED_WORDS, "name") for pk, _ in found.order_by("-number")[:MAX_NEAR]]
 
 
+def near_by_card(candidate: Candidate, sources: Sequence[Source] = ()) -> list[Near]:
+    """For a card: others in force or open of the same issue or merge request, of which there is one for each."""
+    if candidate.tier != Tier.INDEX:
+        return []
+    named = sources or [each.source for each in candidate.evidence.select_related("source")]
+    same = Q()
+    for kind, reference in {(source.kind, source.reference) for source in named if source.kind in _CARDED}:
+        same |= Q(kind=kind, reference=reference)
+    if not same:
+        return []
+    ids = list(Source.objects.filter(same, workspace=candidate.workspace_id).values_list("pk", flat=True))
+    cards = Memory.objects.filter(workspace=candidate.workspace_id, tier=Tier.INDEX, status__in=IN_FORCE)
+    known = cards.filter(pk__in=MemoryEvidence.objects.filter(source__in=ids).values("memory")).order_by("-number")
+    waiting = Candidate.objects.filter(workspace=candidate.workspace_id, tier=Tier.INDEX, status__in=OPEN)
+    waiting = waiting.filter(pk__in=CandidateEvidence.objects.filter(source__in=ids).values("candidate"))
+    others = waiting.exclude(pk=candidate.pk).order_by("-created_at", "-id")
+    return [
+        *(Near("memory", pk, 1.0, "card") for pk in known.values_list("pk", flat=True)[:MAX_NEAR]),
+        *(Near("candidate", pk, 1.0, "card") for pk in others.values_list("pk", flat=True)[:MAX_NEAR]),
+    ]
+
+
 def suggested(candidate: Candidate, near: Sequence[Near]) -> list[dict[str, Any]]:
     """As rows keep them, each with what it suggests: that the candidate replaces or repeats it, and by which cues."""
     rows: dict[UUID, Memory | Candidate] = {
@@ -88,7 +116,10 @@ def suggested(candidate: Candidate, near: Sequence[Near]) -> list[dict[str, Any]
     new = _statement(candidate) if near else None
     told = []
     for each in near:
-        found = _suggested(candidate, new, rows[each.id]) if new is not None and each.id in rows else None
+        found = None
+        if new is not None and each.id in rows:
+            is_card = each.how == "card"
+            found = _card_suggested(candidate, rows[each.id]) if is_card else _suggested(candidate, new, rows[each.id])
         told.append(each.as_dict() | ({"suggests": found.as_dict()} if found is not None else {}))
     return told
 
@@ -113,6 +144,12 @@ def _suggested(candidate: Candidate, new: Statement, row: Memory | Candidate) ->
     if found is None or found.what != "replaces" or (amiss := _amiss(candidate, row)) is None:
         return found
     return replace(found, cues=(*found.cues, amiss)) if found.score >= NAMED else None
+
+
+def _card_suggested(candidate: Candidate, row: Memory | Candidate) -> Suggestion:
+    """The later card says how it ended; what is amiss with that is said as well."""
+    amiss = _amiss(candidate, row)
+    return Suggestion("replaces", NAMED, (_ONE_CARD, *([amiss] if amiss else [])))
 
 
 def _amiss(candidate: Candidate, row: Memory | Candidate) -> str | None:

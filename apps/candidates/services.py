@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -83,6 +83,7 @@ class Resolved:
     correction_kind: str = ""
     correction_reason: str = ""
     has_replacement: bool = False
+    written_by: Principal | None = None
 
     @property
     def audience_ids(self) -> set[int]:
@@ -93,8 +94,10 @@ class Resolved:
         return restricted
 
 
-def candidate_propose(*, principal: Principal, proposal: Proposal) -> Proposed:
+def candidate_propose(*, principal: Principal, proposal: Proposal, written_by: Principal | None = None) -> Proposed:
     """Put a statement into the queue, or say what became of the same one before.
+
+    ``written_by`` is who worded it where that is somebody else: they count as a proposer too, and so cannot approve it.
 
     Raises ``Invalid`` or ``Excluded`` naming the field, ``Forbidden`` outside the token's limits, ``TooMany``
     when too much of this origin is waiting already.
@@ -102,7 +105,7 @@ def candidate_propose(*, principal: Principal, proposal: Proposal) -> Proposed:
     principal.require_write()
     checked = check_proposal(principal, proposal)
     with transaction.atomic():
-        resolved = _resolve(principal, proposal, checked)
+        resolved = replace(_resolve(principal, proposal, checked), written_by=written_by)
         return settle(principal, resolved)
 
 
@@ -264,15 +267,31 @@ def _add_support(principal: Principal, resolved: Resolved, candidate: Candidate)
     room = max(0, MAX_EVIDENCE - candidate.evidence.count())
     new = new_sources(candidate, resolved.sources)[:room]
     evidence_add(candidate, new)
-    joined = not candidate.proposers.filter(token=principal.token, user=principal.user).exists()
-    if joined:
-        proposer_add(principal, candidate)
+    joined = _proposers_add(principal, resolved, candidate)
     audiences = sorted({*candidate.audience_ids, *resolved.audience_ids})
     wanted = (*resolved.flags, *_joined_flags(resolved, candidate))
     flags = (candidate.flags + [flag for flag in wanted if flag not in candidate.flags])[:MAX_FLAGS]
     changed = bool(new) or joined or audiences != sorted(candidate.audience_ids) or flags != candidate.flags
     candidate.audience_ids, candidate.flags = audiences, flags
     return changed
+
+
+def _proposers_add(principal: Principal, resolved: Resolved, candidate: Candidate) -> bool:
+    """Add whoever is not among the proposers yet. Whether anybody was."""
+    new = [
+        each
+        for each in _proposers(principal, resolved)
+        if not candidate.proposers.filter(token=each.token, user=each.user).exists()
+    ]
+    for each in new:
+        proposer_add(each, candidate)
+    return bool(new)
+
+
+def _proposers(principal: Principal, resolved: Resolved) -> list[Principal]:
+    """Whoever proposes, and whoever worded it."""
+    writer = resolved.written_by
+    return [principal] if writer is None or writer.key == principal.key else [principal, writer]
 
 
 def _joined_flags(resolved: Resolved, candidate: Candidate) -> list[dict[str, Any]]:
@@ -390,7 +409,7 @@ def _insert(principal: Principal, resolved: Resolved) -> Candidate | None:
     """Queue a new candidate; ``None`` when another request put the same one there first."""
     _require_room(principal)
     candidate = _build(principal, resolved)
-    candidate.near = near_by_text(candidate)
+    candidate.near = near_by_text(candidate, [source for source, _ in resolved.sources])
     try:
         with transaction.atomic():
             candidate.save(force_insert=True)
@@ -399,7 +418,8 @@ def _insert(principal: Principal, resolved: Resolved) -> Candidate | None:
             return None
         raise
     evidence_add(candidate, resolved.sources)
-    proposer_add(principal, candidate)
+    for each in _proposers(principal, resolved):
+        proposer_add(each, candidate)
     audit_record(principal, "propose", subject_kind="candidate", subject_id=candidate.pk, after=_summary(candidate))
     _look_by_vector(candidate)
     return candidate

@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 
 from apps.memories.providers.embedding import Embedding
 from apps.retrieval.pipeline import STAGES, Search, Shortfall
-from apps.retrieval.stages import listing
+from apps.retrieval.stages import episodic, listing
 
 REGISTRY: Final = CollectorRegistry()
 
@@ -72,7 +72,7 @@ for _shortfall in Shortfall:
     SHORTFALLS.labels(_shortfall.stage, _shortfall.reason)
 for _by in ("ledger", "pool"):
     LEFT_OUT.labels(_by)
-_STAGE: Final = {name: STAGE_SECONDS.labels(name) for name in (*STAGES, listing.NAME)}
+_STAGE: Final = {name: STAGE_SECONDS.labels(name) for name in (*STAGES, listing.NAME, episodic.NAME)}
 
 
 def search_is_over(search: Search) -> None:

@@ -14,6 +14,8 @@ class MemoriesConfig(AppConfig):
 
         register()
         register_schedule("memories: refresh ended", task="apps.memories.tasks.refresh_ended", minutes=1)
+        register_schedule("memories: embed late notes", task="apps.memories.tasks.notes_embed_late", minutes=1)
+        register_schedule("memories: expire notes", task="apps.memories.tasks.notes_expire", minutes=10)
         post_migrate.connect(_ensure_pool, sender=self, dispatch_uid="memories.pool")
 
 

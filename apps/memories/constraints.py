@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from apps.core.problems import register_constraint
+from apps.memories.models import NOTE_ONCE
 
 
 def register() -> None:
@@ -13,6 +14,7 @@ def register() -> None:
     for name in (
         *("verdict_same_workspace", "verdict_of_a_subject"),
         *("memory_same_workspace", "memory_evidence_same_workspace"),
+        *("note_same_workspace", "note_evidence_same_workspace"),
     ):
         register_constraint(name, message="There is nothing of this kind in this workspace.", status=404)
     register_constraint(
@@ -30,6 +32,14 @@ def register() -> None:
         message="One of the sources was restricted at this moment. Look at it again.",
         code="source_restricted",
     )
+    register_constraint("note_has_evidence", message="A note needs at least one source.", status=422, field="sources")
+    register_constraint(
+        "note_inherits_audience",
+        message="One of the sources was restricted at this moment. Try again.",
+        code="source_restricted",
+    )
+    register_constraint(NOTE_ONCE, message="This origin noted the same at the same moment. Try again.")
+    register_constraint("note_audience_only_grows", message="A restriction is never taken off.", code="immutable")
     register_constraint("memory_audience_only_grows", message="A restriction is never taken off.", code="immutable")
     register_constraint(
         "memory_number_once", message="Another memory was given this number at the same moment. Try again."

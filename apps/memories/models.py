@@ -27,6 +27,9 @@ models.TextField.register_lookup(Length)
 
 MAX_CONTENT = {"durable": 8_000, "index": 20_000}
 MAX_QUOTE = 500
+MAX_TASK = 200
+# What a search calls the working notes of one task. No memory is of this tier, and the pool of memories refuses it.
+EPISODIC = "episodic"
 
 
 class Tier(models.TextChoices):
@@ -493,6 +496,180 @@ class Supersession(models.Model):
 
     def __str__(self) -> str:
         return f"{self.new_id} {self.kind} {self.old_id}"
+
+
+class Disposition(models.TextChoices):
+    """What became of a finding. A note that is none has no disposition."""
+
+    OPEN = "open", "Open"
+    ACCEPTED = "accepted", "Accepted"
+    FIXED = "fixed", "Fixed"
+    DISMISSED = "dismissed", "Dismissed"
+
+
+NOTE_ONCE = "note_once_of_an_origin"
+
+
+class TaskNoteQuerySet(models.QuerySet["TaskNote"]):
+    def of_task(self, workspace: Workspace | int, task: str) -> TaskNoteQuerySet:
+        return self.filter(workspace=workspace, task=task)
+
+    def live(self, at: datetime) -> TaskNoteQuerySet:
+        """Not expired, whether or not the worker has removed what is."""
+        return self.filter(expires_at__gt=at)
+
+    def visible_to(self, audience_ids: Iterable[int]) -> TaskNoteQuerySet:
+        """Only what every audience it was restricted to admits."""
+        return self.filter(admitted(audience_ids))
+
+    def in_scope(self, *, domain_ids: Iterable[int], repo_ids: Iterable[int]) -> TaskNoteQuerySet:
+        """Firm-wide notes, and those that share a domain or a repository."""
+        return self.filter(Q(firm=True) | Q(domain_ids__overlap=list(domain_ids)) | Q(repo_ids__overlap=list(repo_ids)))
+
+
+class TaskNoteManager(models.Manager.from_queryset(TaskNoteQuerySet)):  # type: ignore[misc]
+    def get_queryset(self) -> TaskNoteQuerySet:
+        queryset: TaskNoteQuerySet = super().get_queryset().defer("search_vector")
+        return queryset
+
+
+class TaskNote(models.Model):
+    """A working note of one task, which nobody has reviewed. It expires, and may be deleted at any time.
+
+    It is no row of the ledger: what is worth keeping is proposed, and waits for a reviewer like everything else.
+    ``embedded_at`` is when the pool got it; without it only words find the note.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="task_notes")
+    task = models.CharField(max_length=MAX_TASK, help_text="Such as `mr:acme/pay!4821` or `branch:feature/x`.")
+    content = models.TextField()
+    type = models.ForeignKey(MemoryType, on_delete=models.PROTECT, related_name="task_notes")
+    firm = models.BooleanField(default=False)
+    domain_ids = ArrayField(models.BigIntegerField(), default=list)
+    repo_ids = ArrayField(models.BigIntegerField(), default=list)
+    audience_ids = ArrayField(models.BigIntegerField(), default=list)
+    fingerprint = models.CharField(max_length=64)
+    disposition = models.CharField(max_length=10, choices=Disposition, blank=True)
+    disposed_by = models.CharField(max_length=200, blank=True, help_text="The name at the time, kept as text.")
+    disposed_at = models.DateTimeField(null=True)
+    origin_token = models.ForeignKey(ApiToken, null=True, on_delete=models.PROTECT, related_name="+")
+    origin_user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    origin_name = models.CharField(max_length=200)
+    proposed_as = models.UUIDField(null=True, help_text="The candidate that it was last proposed as.")
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    embedded_at = models.DateTimeField(null=True)
+    search_vector = models.GeneratedField(
+        expression=SearchDocument("content"), output_field=SearchVectorField(), db_persist=True
+    )
+
+    objects = TaskNoteManager()
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["workspace", "task", "origin_token", "origin_user", "fingerprint"],
+                nulls_distinct=False,
+                name=NOTE_ONCE,
+            ),
+            models.CheckConstraint(condition=~Q(task=""), name="note_has_task"),
+            models.CheckConstraint(
+                condition=~Q(content="") & Q(content__length__lte=MAX_CONTENT["durable"]), name="note_content_length"
+            ),
+            models.CheckConstraint(condition=Q(firm=True) | ~Q(domain_ids=[]) | ~Q(repo_ids=[]), name="note_has_scope"),
+            models.CheckConstraint(
+                condition=Q(disposition__in=["", *Disposition.values]), name="note_disposition_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(origin_token__isnull=False) | Q(origin_user__isnull=False), name="note_has_origin"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["workspace", "task", "-created_at", "-id"], name="note_of_task"),
+            models.Index(fields=["workspace", "-created_at", "-id"], name="note_newest"),
+            models.Index(fields=["expires_at"], name="note_to_expire"),
+            # What the embedder was too late for: a handful of rows, mostly none.
+            models.Index(fields=["created_at"], condition=Q(embedded_at__isnull=True), name="note_to_embed"),
+        ]
+        triggers = [
+            read_only_except(
+                "note_read_only",
+                *("disposition", "disposed_by", "disposed_at", "expires_at", "audience_ids"),
+                *("proposed_as", "embedded_at", "search_vector"),
+            ),
+            pgtrigger.Trigger(
+                name="note_audience_only_grows",
+                when=pgtrigger.Before,
+                operation=pgtrigger.UpdateOf("audience_ids"),
+                func=f"""
+                IF NOT (NEW.audience_ids @> OLD.audience_ids) THEN
+                    {raise_violation("an audience is never taken off", constraint="note_audience_only_grows")}
+                END IF;
+                RETURN NEW;""",
+            ),
+            same_workspace(
+                "note_same_workspace",
+                ("type_id", "taxonomy_memorytype"),
+                ("origin_token_id", "accounts_apitoken"),
+                arrays=(
+                    ("domain_ids", "scopes_domain"),
+                    ("repo_ids", "scopes_repository"),
+                    ("audience_ids", "accounts_audience"),
+                ),
+            ),
+            # A note that is deleted in the transaction that made it needs none.
+            pgtrigger.Trigger(
+                name="note_has_evidence",
+                operation=pgtrigger.Insert,
+                when=pgtrigger.After,
+                timing=pgtrigger.Deferred,
+                func=f"""
+                IF EXISTS (SELECT 1 FROM memories_tasknote n WHERE n.id = NEW.id)
+                    AND NOT EXISTS (SELECT 1 FROM memories_tasknoteevidence e WHERE e.note_id = NEW.id) THEN
+                    {raise_violation("note % has no source", "NEW.id", constraint="note_has_evidence")}
+                END IF;
+                RETURN NULL;""",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.task}: {self.id}"
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.firm, tuple(sorted(self.domain_ids)), tuple(sorted(self.repo_ids)))
+
+
+class TaskNoteEvidence(models.Model):
+    """The link from a note to a source, with the words that support it. It goes with the note."""
+
+    note = models.ForeignKey(TaskNote, on_delete=models.CASCADE, related_name="evidence")
+    source = models.ForeignKey(Source, on_delete=models.PROTECT, related_name="note_evidence")
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="+")
+    quote = models.CharField(max_length=MAX_QUOTE, blank=True)
+
+    class Meta:
+        ordering = ["id"]
+        verbose_name_plural = "task note evidence"
+        constraints = [models.UniqueConstraint(fields=["note", "source"], name="note_evidence_once")]
+        triggers = [
+            same_workspace(
+                "note_evidence_same_workspace",
+                ("note_id", "memories_tasknote"),
+                ("source_id", "sources_source"),
+            ),
+            # The note may be gone by the time that the transaction commits.
+            inherits_audience(
+                "note_inherits_audience",
+                "SELECT coalesce((SELECT audience_ids FROM memories_tasknote WHERE id = NEW.note_id), "
+                "ARRAY[restricted_to])",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.note_id} ← {self.source_id}"
 
 
 class Lexeme(models.Model):

@@ -1,4 +1,4 @@
-"""The pool's tables, one for each generation of embeddings.
+"""The pool's tables, one for each generation of embeddings, and beside each one for working notes.
 
 The shape is mem0's (``id, vector, payload``) with stored columns computed from the payload beside it,
 because a search that filters inside JSON text reads the whole table. Rows are passages: the first row of a
@@ -82,6 +82,24 @@ CREATE TABLE IF NOT EXISTS {table} (
 
 _PLAIN_STORAGE = "ALTER TABLE {table} ALTER COLUMN vector SET STORAGE PLAIN"
 
+# Working notes, in a table of their own that no search of memories reads. It holds no text: that stands in the table of
+# notes alone, and is gone with its row.
+_NOTES = """
+CREATE TABLE IF NOT EXISTS {table} (
+    id uuid PRIMARY KEY,
+    vector vector({dimensions}) NOT NULL,
+    payload jsonb NOT NULL,
+    note_id uuid NOT NULL GENERATED ALWAYS AS ((payload ->> 'note_id')::uuid) STORED,
+    passage integer NOT NULL GENERATED ALWAYS AS ((payload ->> 'passage')::integer) STORED,
+    workspace bigint NOT NULL GENERATED ALWAYS AS ((payload ->> 'workspace')::bigint) STORED,
+    task text NOT NULL GENERATED ALWAYS AS (payload ->> 'task') STORED,
+    CONSTRAINT {passage_once} UNIQUE (note_id, passage)
+)
+"""
+
+# A task has so few notes that they are all read: no approximate index, and nothing to tune.
+_NOTES_OF_TASK = "CREATE INDEX IF NOT EXISTS {index} ON {table} (workspace, task)"
+
 # Without a list of what is still to be put in order, which every search would have to read through.
 _INDEXES: Final = (
     ("domains", "CREATE INDEX IF NOT EXISTS {index} ON {table} USING gin (domain_ids) WITH (fastupdate = off)"),
@@ -116,6 +134,12 @@ def pool_table(number: int) -> str:
     return f"fm_pool_g{number}"
 
 
+def notes_table(number: int) -> str:
+    """The table of working notes of the same generation; the name of another collection of mem0's."""
+    pool_table(number)
+    return f"fm_notes_g{number}"
+
+
 def create_pool(cursor: Cursor, *, number: int, dimensions: int) -> None:
     """Create the table, functions and indexes of a generation, or complete what is already there.
 
@@ -136,11 +160,24 @@ def create_pool(cursor: Cursor, *, number: int, dimensions: int) -> None:
         cursor.execute(_compose(statement, name, index=sql.Identifier(f"{name}_{suffix}")))
     if dimensions <= MAX_HALFVEC_HNSW_DIMENSIONS:
         cursor.execute(_hnsw_statement(name, dimensions))
+    create_notes(cursor, number=number, dimensions=dimensions)
+
+
+def create_notes(cursor: Cursor, *, number: int, dimensions: int) -> None:
+    """The generation's table of working notes, where it is not there yet."""
+    name = notes_table(number)
+    cursor.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
+    cursor.execute(_compose(_NOTES, name, dimensions=sql.Literal(dimensions)))
+    _require_dimensions(cursor, name, dimensions)
+    if dimensions <= MAX_PLAIN_DIMENSIONS:
+        cursor.execute(_compose(_PLAIN_STORAGE, name))
+    cursor.execute(_compose(_NOTES_OF_TASK, name, index=sql.Identifier(f"{name}_of_task")))
 
 
 def drop_pool(cursor: Cursor, *, number: int) -> None:
-    """Remove the table of a generation; the ledger keeps everything needed to build it again."""
-    cursor.execute(_compose("DROP TABLE IF EXISTS {table}", pool_table(number)))
+    """Remove the tables of a generation; the ledger keeps everything needed to build them again."""
+    for name in (pool_table(number), notes_table(number)):
+        cursor.execute(_compose("DROP TABLE IF EXISTS {table}", name))
 
 
 def is_half_precision(dimensions: int) -> bool:

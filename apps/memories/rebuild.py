@@ -2,6 +2,9 @@
 
 Approvals go on meanwhile. They hold the live generation's row for share; the switch takes it for update, so that at
 that moment nobody writes, the last few memories are copied, and from then on everybody writes to the new one.
+
+Working notes go the same way, from their own table into the generation's. What was deleted meanwhile is forgotten at
+the switch, and the generation that was left keeps none.
 """
 
 from __future__ import annotations
@@ -16,8 +19,9 @@ from psycopg import sql
 from apps.core.errors import Conflict
 from apps.memories.auditing import Drift, drifts, patch
 from apps.memories.lifecycle import pool_record
-from apps.memories.models import GenerationState, Memory, PoolGeneration
-from apps.memories.pool import create_pool, drop_pool, pool_table
+from apps.memories.models import GenerationState, Memory, PoolGeneration, TaskNote
+from apps.memories.notes import note_record
+from apps.memories.pool import create_pool, drop_pool, notes_table, pool_table
 from apps.memories.providers.embedders.base import Embedder
 from apps.memories.providers.mem0.generation import Generation
 from apps.memories.providers.mem0.provider import Mem0Provider
@@ -39,6 +43,16 @@ ORDER BY m.id LIMIT %s
 _COUNT_MISSING: Final = """
 SELECT count(*) FROM memories_memory AS m
 WHERE NOT EXISTS (SELECT 1 FROM {table} AS p WHERE p.memory_id = m.id AND p.passage = 0)
+"""
+
+_MISSING_NOTES: Final = """
+SELECT n.id FROM memories_tasknote AS n
+WHERE n.id > %s AND NOT EXISTS (SELECT 1 FROM {table} AS p WHERE p.note_id = n.id AND p.passage = 0)
+ORDER BY n.id LIMIT %s
+"""
+
+_FORGET_DELETED: Final = """
+DELETE FROM {table} AS p WHERE NOT EXISTS (SELECT 1 FROM memories_tasknote AS n WHERE n.id = p.note_id)
 """
 
 
@@ -66,6 +80,8 @@ def rebuild(embedder: Embedder, *, discard: bool = False, progress: Progress = _
 def _begin(embedder: Embedder, *, discard: bool) -> PoolGeneration:
     building = PoolGeneration.objects.select_for_update().filter(state=GenerationState.BUILDING).first()
     if building is not None and (building.embedder, building.dimensions) == (embedder.name, embedder.dimensions):
+        with connection.cursor() as cursor:
+            create_pool(cursor, number=building.number, dimensions=building.dimensions)
         return building
     if building is not None and not discard:
         raise Conflict(
@@ -97,6 +113,8 @@ def _copy(row: PoolGeneration, provider: Mem0Provider, progress: Progress) -> No
         _store(memories, provider)
         done += len(memories)
         progress(done, total)
+    for ids in _missing(row, notes=True):
+        _store_notes(ids, provider)
 
 
 def _store(memories: list[Memory], provider: Mem0Provider) -> None:
@@ -104,15 +122,23 @@ def _store(memories: list[Memory], provider: Mem0Provider) -> None:
     provider.insert_many([(pool_record(memory), made) for memory, made in zip(memories, prepared, strict=True)])
 
 
-def _missing(row: PoolGeneration) -> Iterator[list[UUID]]:
+def _store_notes(ids: list[UUID], provider: Mem0Provider) -> None:
+    """Those of them that are still there."""
+    notes = list(TaskNote.objects.filter(pk__in=ids))
+    prepared = provider.prepare_many([note.content for note in notes])
+    provider.insert_notes([(note_record(note), made) for note, made in zip(notes, prepared, strict=True)])
+
+
+def _missing(row: PoolGeneration, *, notes: bool = False) -> Iterator[list[UUID]]:
     after = _BEFORE_ALL
-    while ids := _missing_after(row, after, BATCH):
+    while ids := _missing_after(row, after, BATCH, notes=notes):
         yield ids
         after = ids[-1]
 
 
-def _missing_after(row: PoolGeneration, after: UUID, limit: int) -> list[UUID]:
-    statement = sql.SQL(_MISSING).format(table=sql.Identifier(pool_table(row.number))).as_string()
+def _missing_after(row: PoolGeneration, after: UUID, limit: int, *, notes: bool = False) -> list[UUID]:
+    table = notes_table(row.number) if notes else pool_table(row.number)
+    statement = sql.SQL(_MISSING_NOTES if notes else _MISSING).format(table=sql.Identifier(table)).as_string()
     with connection.cursor() as cursor:
         cursor.execute(statement, [after, limit])
         return [found[0] for found in cursor.fetchall()]
@@ -130,12 +156,17 @@ def _switch(row: PoolGeneration, provider: Mem0Provider, *, last_resort: bool) -
     with transaction.atomic():
         live = PoolGeneration.objects.select_for_update().get(state=GenerationState.LIVE)
         late = _missing_after(row, _BEFORE_ALL, LAST + 1)
-        if len(late) > LAST and not last_resort:
+        late_notes = _missing_after(row, _BEFORE_ALL, LAST + 1, notes=True)
+        if len(late) + len(late_notes) > LAST and not last_resort:
             return False
         while late:
             _store(list(Memory.objects.select_related("type").filter(pk__in=late)), provider)
             late = _missing_after(row, _BEFORE_ALL, BATCH)
+        while late_notes:
+            _store_notes(late_notes, provider)
+            late_notes = _missing_after(row, _BEFORE_ALL, BATCH, notes=True)
         _follow_changes(row, provider)
+        _forget_notes(row, live)
         live.state = GenerationState.RETIRED
         live.save(update_fields=["state"])
         row.state = GenerationState.LIVE
@@ -148,6 +179,13 @@ def _follow_changes(row: PoolGeneration, provider: Mem0Provider) -> None:
     found = [drift for drift in drifts(generation=row.number) if isinstance(drift, Drift) and drift.kind == "differs"]
     for memory in Memory.objects.filter(pk__in=[drift.memory_id for drift in found]):
         patch(memory, provider)
+
+
+def _forget_notes(row: PoolGeneration, left: PoolGeneration) -> None:
+    """What was deleted since it was copied, and everything in the generation that nobody writes to any more."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql.SQL(_FORGET_DELETED).format(table=sql.Identifier(notes_table(row.number))).as_string())
+        cursor.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(notes_table(left.number))).as_string())
 
 
 @transaction.atomic

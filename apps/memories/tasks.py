@@ -1,17 +1,20 @@
-"""What the worker keeps true in the ledger as time passes."""
+"""What the worker keeps true in the ledger and among the notes as time passes."""
 
 from __future__ import annotations
 
 import logging
+from uuid import UUID
 
 from django.db import transaction
 
 from apps.core.clock import now
 from apps.memories.lifecycle import memories_refresh
-from apps.memories.models import IN_FORCE, Memory
+from apps.memories.models import IN_FORCE, Memory, TaskNote
+from apps.memories.notes import notes_delete, notes_embed
 from apps.memories.providers.base import ProviderError
 
 AT_ONCE = 1_000
+NOTES_AT_ONCE = 100
 
 logger = logging.getLogger(__name__)
 
@@ -37,3 +40,38 @@ def _refresh(pk: object) -> bool:
         logger.warning("Memory %s has ended and the pool could not be told: %s", pk, error.message)
         return False
     return bool(memories)
+
+
+def notes_expire() -> str:
+    """Delete notes that have expired, and their embeddings. Idempotent.
+
+    Nobody waits for this: what has expired is not served, whether or not it is still there.
+    """
+    gone = 0
+    while ids := _expired():
+        try:
+            gone += notes_delete(ids)
+        except ProviderError as error:
+            logger.warning("Expired notes could not be deleted from the pool yet: %s", error.message)
+            break
+        if len(ids) < AT_ONCE:
+            break
+    return f"{gone} notes have expired."
+
+
+def _expired() -> list[UUID]:
+    return list(
+        TaskNote.objects.filter(expires_at__lte=now()).order_by("expires_at").values_list("pk", flat=True)[:AT_ONCE]
+    )
+
+
+def notes_embed_late() -> str:
+    """Embed notes that came in while the embedder or the pool did not answer. Idempotent."""
+    waiting = TaskNote.objects.live(now()).filter(embedded_at__isnull=True).order_by("created_at")
+    ids = list(waiting.values_list("pk", flat=True)[:NOTES_AT_ONCE])
+    try:
+        done = notes_embed(ids)
+    except ProviderError as error:
+        logger.warning("%d notes could not be embedded yet: %s", len(ids), error.message)
+        done = 0
+    return f"{done} of {len(ids)} notes that were late are embedded."

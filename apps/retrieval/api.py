@@ -13,11 +13,13 @@ from rest_framework.views import APIView
 from apps.accounts.authentication import principal_of
 from apps.accounts.principal import Principal
 from apps.accounts.throttling import SEARCH
+from apps.core.errors import Refusals
 from apps.core.serializers import Many, Moment, NoQuery, OneOf, StrictQuery, Text, Whole, utc_note
-from apps.memories.models import EdgeKind, MemoryStatus, Tier
+from apps.memories.models import MAX_TASK, Disposition, EdgeKind, MemoryStatus, Tier
+from apps.memories.notes import UNREVIEWED
 from apps.memories.selectors import memory_for, memory_shown
 from apps.retrieval.receipts import receipts_shown, served_record
-from apps.retrieval.request import DEFAULT_LIMIT, INTENTS, MAX_LIMIT, MAX_QUESTION, SearchRequest
+from apps.retrieval.request import DEFAULT_LIMIT, INTENTS, MAX_LIMIT, MAX_QUESTION, TIERS, SearchRequest, check_task
 from apps.retrieval.services import search
 from apps.sources.api import SourceOut
 from apps.taxonomy.selectors import find_types
@@ -40,7 +42,15 @@ class QuestionQuery(StrictQuery):
 class SearchQuery(QuestionQuery):
     domains = Many(Text(max_length=200, multiline=False), max_items=MAX_LISTED, required=False)
     types = Many(Text(max_length=100, multiline=False), max_items=MAX_LISTED, required=False)
-    tiers = Many(OneOf(choices=Tier.values), max_items=len(Tier.values), required=False)
+    tiers = Many(
+        OneOf(choices=TIERS),
+        max_items=len(TIERS),
+        required=False,
+        help_text="`episodic` are the working notes of one task, and needs `task`.",
+    )
+    task = Text(
+        max_length=MAX_TASK, multiline=False, required=False, help_text="The task whose notes are asked for, too."
+    )
     limit = Whole(min_value=1, max_value=MAX_LIMIT, default=DEFAULT_LIMIT)
     as_of = Moment(required=False, help_text="What held then.")
     known_at = Moment(required=False, help_text="What was known then.")
@@ -78,7 +88,26 @@ class AmendmentOut(serializers.Serializer[Any]):
     content = serializers.CharField()
 
 
+class WriterOut(serializers.Serializer[Any]):
+    kind = serializers.CharField()
+    name = serializers.CharField()
+
+
 class FoundOut(ResultOut):
+    """A memory, or a working note: `reviewed` says which, and what only notes have is with notes alone."""
+
+    number = serializers.CharField(allow_null=True, help_text="A note has none.")
+    tier = serializers.ChoiceField([*Tier.choices, ("episodic", "Working note")])
+    status = serializers.ChoiceField([*MemoryStatus.choices, (UNREVIEWED, "Working note")])
+    reviewed = serializers.BooleanField(help_text="False: a working note, which nobody has approved.")
+    task = serializers.CharField(required=False)
+    disposition = serializers.ChoiceField(Disposition.choices, required=False, allow_null=True)
+    disposed_by = serializers.CharField(required=False, allow_null=True)
+    disposed_at = serializers.DateTimeField(required=False, allow_null=True)
+    origin = WriterOut(required=False)
+    proposed_as = serializers.UUIDField(required=False, allow_null=True)
+    created_at = serializers.DateTimeField(required=False)
+    expires_at = serializers.DateTimeField(required=False)
     amended_by = AmendmentOut(many=True, help_text="What replaces it in part or amends it; both hold.")
     instead_of = serializers.ListField(
         child=serializers.CharField(), help_text="Numbers of memories that it replaced and that led to it."
@@ -134,7 +163,7 @@ class SearchView(APIView):
     )
     def get(self, request: Request) -> Response:
         principal = principal_of(request)
-        asked = SearchQuery.read_query(request, also=lambda good: _check_types(principal, good))
+        asked = SearchQuery.read_query(request, also=lambda good: _check(principal, good))
         values: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in asked.items()
         }
@@ -145,8 +174,13 @@ class SearchView(APIView):
         return Response(answer.as_dict())
 
 
-def _check_types(principal: Principal, good: dict[str, Any]) -> None:
-    find_types(principal.workspace, good.get("types", []), field="types", active_only=False)
+def _check(principal: Principal, good: dict[str, Any]) -> None:
+    refusals = Refusals()
+    with refusals.collecting():
+        find_types(principal.workspace, good.get("types", []), field="types", active_only=False)
+    with refusals.collecting():
+        check_task(good.get("task"), good.get("tiers"), as_of=good.get("as_of"), known_at=good.get("known_at"))
+    refusals.raise_all("The question will not do.")
 
 
 class MemoryView(APIView):

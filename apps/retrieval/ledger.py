@@ -4,15 +4,36 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from django.db import connection
+from django.db import OperationalError, connection
 
+from apps.core.errors import Unavailable
+from apps.core.time_limits import is_timeout, reading_within
 from apps.retrieval.filters import Admission
+
+LEDGER_SECONDS: Final = 2.0
+
+
+@contextmanager
+def ledger_in_time() -> Iterator[None]:
+    """Reading what says what may be served, with an end to the waiting."""
+    try:
+        with reading_within(LEDGER_SECONDS):
+            yield
+    except OperationalError as error:
+        if not is_timeout(error):
+            raise
+        raise Unavailable(
+            "The ledger did not answer in time, and nothing is served that it has not let through. Try again in a "
+            "moment.",
+            code="ledger_timeout",
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)

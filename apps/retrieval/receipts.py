@@ -19,7 +19,7 @@ from apps.accounts.principal import Principal
 from apps.core.clock import now
 from apps.core.problems import DATABASE_ERRORS
 from apps.core.screening import masked
-from apps.memories.models import Memory
+from apps.memories.models import EPISODIC, Memory
 from apps.retrieval.models import Served
 
 KEPT_FOR: Final = timedelta(days=90)
@@ -42,8 +42,11 @@ FROM (SELECT set_config('synchronous_commit', 'off', true)) AS quickly, unnest(%
 def served_record(
     principal: Principal, asked_for: str, *, results: Sequence[Mapping[str, Any]], question: str = ""
 ) -> None:
-    """``results`` are memories as they were shown. What cannot be written is said in the log and nowhere else."""
-    ids = list(dict.fromkeys(UUID(str(each["id"])) for each in results))
+    """``results`` are memories as they were shown; working notes among them leave no receipt.
+
+    What cannot be written is said in the log and nowhere else.
+    """
+    ids = list(dict.fromkeys(UUID(str(each["id"])) for each in results if each.get("tier") != EPISODIC))
     if not ids:
         return
     values: dict[str, Any] = {

@@ -7,27 +7,35 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.db import OperationalError
-
 from apps.accounts.models import Role
 from apps.accounts.principal import Principal
 from apps.core.clock import now
-from apps.core.errors import Forbidden, Unavailable
+from apps.core.errors import Forbidden
 from apps.core.screening import masked
-from apps.core.time_limits import is_timeout, reading_within
-from apps.memories.models import Memory, Tier
+from apps.memories.models import Memory
 from apps.memories.selectors import chain_entry, chains_of, domains_of, memories_shown
 from apps.retrieval.filters import Admission
-from apps.retrieval.ledger import Weighting, amendments_of
-from apps.retrieval.pipeline import Hit, Search, observed
+from apps.retrieval.ledger import Weighting, amendments_of, ledger_in_time
+from apps.retrieval.pipeline import STAGES, Hit, Search, observed
 from apps.retrieval.recipes import Recipe, recipe_named
 from apps.retrieval.request import SearchRequest
-from apps.retrieval.stages import collapse, decay, fuse, identifier, intent, rerank, text, vector, visibility, weight
+from apps.retrieval.stages import (
+    collapse,
+    decay,
+    episodic,
+    fuse,
+    identifier,
+    intent,
+    rerank,
+    text,
+    vector,
+    visibility,
+    weight,
+)
 from apps.scopes.models import Repository
 from apps.scopes.selectors import SearchScope, search_scope
 from apps.taxonomy.selectors import find_types
 
-LEDGER_SECONDS = 2.0
 WITH_CHAINS = frozenset({"explain-why", "history"})
 
 
@@ -74,8 +82,9 @@ def served(
     """What ``look`` finds, weighed and let through as in any search; ``request`` has been checked."""
     run = _begin(principal, request, _recipe(principal, request), tried)
     with observed(run):
-        look(run)
-        results = _let_through(principal, run)
+        results = _memories(principal, run, look=look)
+        if request.task is not None:
+            results = _with_notes(principal, run, results, task=request.task)
     return SearchAnswer(
         results=results,
         intent=run.intent,
@@ -83,6 +92,29 @@ def served(
         degraded=run.degraded,
         note=" ".join(run.notes),
     )
+
+
+def _memories(principal: Principal, run: Search, *, look: Callable[[Search], None]) -> list[dict[str, Any]]:
+    if run.admission.tiers:
+        look(run)
+        return _let_through(principal, run)
+    reached = {stage.name for stage in run.stages}
+    for name in STAGES:
+        if name not in reached:
+            run.skip(name, "Only the working notes of a task were asked for.")
+    return []
+
+
+def _with_notes(
+    principal: Principal, run: Search, results: Sequence[dict[str, Any]], *, task: str
+) -> list[dict[str, Any]]:
+    """Memories and notes of a task together, best first. Each says which of the two it is."""
+    notes = episodic.run(run, principal, task)
+    if notes:
+        run.notes.append("What is of tier episodic are working notes of this task, which nobody has reviewed.")
+    elif not run.degraded:
+        run.notes.append("No working note of this task answers this.")
+    return sorted([*results, *notes], key=lambda each: -each["score"])[: run.limit]
 
 
 def look(run: Search) -> None:
@@ -97,24 +129,15 @@ def look(run: Search) -> None:
 
 def _let_through(principal: Principal, run: Search) -> list[dict[str, Any]]:
     """Of the hits, what the ledger lets through, as answers show it."""
-    try:
-        with reading_within(LEDGER_SECONDS):
-            weight.run(run)
-            collapse.run(run)
-            decay.run(run)
-            found = visibility.check(run)
-            rerank.run(run, found)
-            if not run.hits and not run.degraded:
-                run.notes.append("Nothing that is known here answers this.")
-            return _results(principal, run, found)
-    except OperationalError as error:
-        if not is_timeout(error):
-            raise
-        raise Unavailable(
-            "The ledger did not answer in time, and nothing is served that it has not let through. Try again in a "
-            "moment.",
-            code="ledger_timeout",
-        ) from error
+    with ledger_in_time():
+        weight.run(run)
+        collapse.run(run)
+        decay.run(run)
+        found = visibility.check(run)
+        rerank.run(run, found)
+        if not run.hits and not run.degraded:
+            run.notes.append("Nothing that is known here answers this.")
+        return _results(principal, run, found)
 
 
 def _recipe(principal: Principal, request: SearchRequest) -> Recipe:
@@ -140,7 +163,7 @@ def _begin(
             scope=scope,
             audiences=principal.audience_ids,
             now=now(),
-            tiers=frozenset(request.tiers or Tier.values),
+            tiers=request.memory_tiers,
             types=types,
             as_of=request.as_of,
             known_at=request.known_at,
@@ -194,6 +217,7 @@ def _results(principal: Principal, run: Search, found: Mapping[UUID, Memory]) ->
     return [
         entry
         | {
+            "reviewed": True,
             "amended_by": amended.get(hit.memory_id, []),
             "instead_of": [run.facts[old].label for old in hit.instead_of],
             "score": round(hit.score, 6),

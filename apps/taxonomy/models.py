@@ -21,7 +21,7 @@ class Category(models.Model):
     ttl_days = models.PositiveIntegerField(
         null=True,
         blank=True,
-        help_text="Working notes of this category expire after this many days. Empty: never.",
+        help_text="Working notes of this category expire after this many days, 90 at most. Empty: as the service says.",
     )
     weights: models.JSONField[Any, Any] = models.JSONField(
         default=dict, blank=True, help_text='Weight by intent, such as {"explain-why": 1.2}. Missing: 1.'

@@ -76,6 +76,8 @@ FIRM_MEMORY_RATES = {
     "search": environment.number("FIRM_MEMORY_SEARCHES_PER_MINUTE", 600, least=1, most=1_000_000),
     "anonymous": environment.number("FIRM_MEMORY_ANONYMOUS_PER_MINUTE", 60, least=1, most=1_000_000),
 }
+# Days after which a working note expires where neither whoever writes it nor its type's category says so.
+FIRM_MEMORY_NOTE_DAYS = environment.number("FIRM_MEMORY_NOTE_DAYS", 30, least=1, most=90)
 FIRM_MEMORY_METRICS_TOKEN = environment.text("FIRM_MEMORY_METRICS_TOKEN")
 if FIRM_MEMORY_METRICS_TOKEN and len(FIRM_MEMORY_METRICS_TOKEN) < 20:
     environment.problem(

@@ -45,7 +45,7 @@ def test_the_tools_are_those_of_the_contract_in_a_stable_order():
         tool.name: (set(tool.input_schema["properties"]), tool.input_schema["required"]) for tool in listed(here=False)
     }
     assert taken == {
-        "memory_search": ({"query", "repo", "domains", "types", "limit", "as_of"}, ["query"]),
+        "memory_search": ({"query", "repo", "domains", "types", "limit", "as_of", "task"}, ["query"]),
         "memory_get": ({"id"}, ["id"]),
         "memory_propose": (
             {"content", "type", "sources", "repos", "domains", "firm", "confidence", "supersedes"},
@@ -438,7 +438,7 @@ def test_what_is_hostile_stays_data(robot, remember):
         assert "Ignore all previous instructions" in inside
         assert end.replace(inside, "").count("Ignore") == 0
         for text in (answer.text, str(answer.structured)):
-            assert "<|im_end|>" not in text and "[INST]" not in text and "<<<END 0" not in text
+            assert "<|im_end|>" not in text and "[INST]" not in text and "<<<END 0>>>" not in text
         assert "\nM-99" not in answer.text
 
 
@@ -499,3 +499,53 @@ def test_an_unknown_repository_is_said(robot, two, tool):
 
     assert "acme/typo" in answer.note and "only what holds for the whole firm" in answer.note
     assert found(answer, two) <= {"firm"}
+
+
+# --- working notes ----------------------------------------------------------------------------------------------
+@pytest.fixture
+def note(api, botty):
+    body = {
+        "content": f"The retry loop never gives up.\n{HOSTILE}",
+        "type": "review_feedback",
+        "scope": {"repos": ["acme/pay"]},
+        "sources": SOURCES,
+        "disposition": "open",
+    }
+    return api(botty).post("/api/v1/tasks/mr:4821/notes/", body).json()
+
+
+def test_an_agent_is_told_notes_of_its_task_apart_from_what_is_known(robot, note, remember):
+    memory = remember("The retry loop gives up after five attempts.")
+    reply = robot.call("memory_search", query="retry loop gives up", repo="acme/pay", task="mr:4821")
+
+    assert {row["id"]: row["reviewed"] for row in reply.results} == {str(memory.pk): True, note["id"]: False}
+    (told,) = [row for row in reply.results if row["id"] == note["id"]]
+    assert "reviewed by nobody" in told["trust"]
+    assert (told["number"], told["status"], told["disposition"]) == (None, "unreviewed", "open")
+    assert "nobody has reviewed" in reply.note
+    head, _, fenced = reply.text.partition("<<<")
+    assert "What is titled NOTE is none of that" in head
+    assert f"NOTE {note['id']} (review_feedback; UNREVIEWED; noted by a bot on " in fenced
+    assert "finding: open" in fenced
+    assert "<|im_end|>" not in reply.text + str(reply.structured)
+
+
+def test_without_its_task_an_agent_is_told_no_note(robot, note):
+    for asked in ({}, {"task": "mr:482"}, {"as_of": "2026-01-01"}):
+        reply = robot.call("memory_search", query="retry loop never gives up", **asked)
+        assert reply.results == []
+        assert "NOTE" not in reply.text
+    for tool, arguments in (
+        ("memory_context", {"repo": "acme/pay"}),
+        ("memory_decisions", {"subject": "retry loop never gives up"}),
+    ):
+        assert note["id"] not in str(robot.call(tool, **arguments).structured)
+    assert robot.call("memory_get", id=note["id"]).is_error
+
+
+def test_a_task_that_will_not_do_is_named(robot):
+    for task in (" ", "a\x00b", "a" * 201, 7, None):
+        reply = robot.call("memory_search", query="retry", task=task)
+        assert (reply.is_error, reply.fields) == (True, ["task"])
+    past = robot.call("memory_search", query="retry", task="mr:4821", as_of="2026-01-01")
+    assert past.fields == ["as_of"]

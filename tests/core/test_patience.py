@@ -87,7 +87,7 @@ def test_outside_of_a_request_a_statement_takes_as_long_as_it_takes():
 
 
 def test_the_limits_of_statements_come_first():
-    from apps.retrieval.services import LEDGER_SECONDS
+    from apps.retrieval.ledger import LEDGER_SECONDS
     from apps.retrieval.stages.text import SECONDS
 
     assert max(LEDGER_SECONDS, SECONDS) < READ_SECONDS < 10 < WRITE_SECONDS < 60

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 
 import pytest
 import schemathesis
@@ -21,7 +22,7 @@ from schemathesis.specs.openapi.checks import (
 
 from apps.accounts.api import openapi_document
 from tests.capture.doubles import an_event
-from tests.ledger import of_person, of_token, propose, reject, remember, report
+from tests.ledger import noted, of_person, of_token, propose, reject, remember, report
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("pool", "without_limits", "_one_connection")]
 
@@ -60,6 +61,8 @@ def rows(robo, alice):
         "candidate_id": itertools.cycle([str(row.pk) for row in candidates]),
         "reference": itertools.cycle([str(memories[0].pk), memories[1].label, memories[2].label]),
         "event_id": itertools.cycle([str(an_event(proposer).pk)]),
+        "note_id": itertools.cycle([str(noted(proposer, disposition=each).pk) for each in ("", "open", "fixed")]),
+        "task": itertools.cycle(["mr:4821"]),
     }
 
 
@@ -106,8 +109,6 @@ def test_the_document_describes_every_address():
     from tests.invariants.test_walls import REST
 
     described = {path.removeprefix("/api/v1/") for path in openapi_document()["paths"]}
-    there = {
-        path.removeprefix("api/v1/").replace("<uuid:", "{").replace("<str:", "{").replace(">", "}") for path, _ in REST
-    }
+    there = {re.sub(r"<\w+:(\w+)>", r"{\1}", path.removeprefix("api/v1/")) for path, _ in REST}
 
     assert described == there - {"schema/"}

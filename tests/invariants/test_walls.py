@@ -29,6 +29,7 @@ from tests.ledger import (
     a_source,
     approve,
     fresh,
+    noted,
     of_person,
     of_token,
     propose,
@@ -41,6 +42,7 @@ from tests.ledger import (
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("pool")]
 
 MARK = "Zanzibar"
+TASK = "branch:feature/x"
 
 
 # --- addresses ----------------------------------------------------------------------------------------------
@@ -86,6 +88,15 @@ BODIES = {
     "memory-restore": {"reason": "r"},
     "memory-corrections": {"kind": "stale", "reason": "r", "sources": [{"kind": "chat", "reference": "x"}]},
     "me": {},
+    "note": {},
+    "note-disposition": {"disposition": "dismissed"},
+    "note-propose": {},
+    "notes": {
+        "content": "Deploys wait for the clean-up.",
+        "type": "review_feedback",
+        "scope": {"firm": True},
+        "sources": [{"kind": "chat", "reference": "x"}],
+    },
     "schema": {},
     "taxonomy": {},
 }
@@ -134,11 +145,21 @@ def firm(workspace, robo, alice):
                 external_id=f"acme/{MARK}!1",
             )
         ],
+        "note_id": [
+            noted(
+                proposer,
+                f"Deploys hang in {MARK}.",
+                task=TASK,
+                scope=ScopeInput(domains=(f"{MARK} domain",), repos=(f"acme/{MARK}",)),
+                sources=(a_source(f"acme/{MARK}!1", title=f"About {MARK}", quote=f"As in {MARK}."),),
+            )
+        ],
     }
 
 
 def filled(path: str, firm: dict[str, list]) -> Iterator[str]:
     """The address with ids of the firm's rows in every place that takes one."""
+    path = path.replace("<path:task>", TASK)
     for name, rows in firm.items():
         for converter in ("uuid", "str"):
             place = f"<{converter}:{name}>"
@@ -160,6 +181,7 @@ def everything() -> dict[str, list]:
             *("memories_memory", "memories_verdict", "memories_supersession", "memories_memoryevidence"),
             *("candidates_candidate", "candidates_candidateevidence", "candidates_proposer", "candidates_opened"),
             *("sources_source", "fm_pool_g1", "capture_captureevent"),
+            *("memories_tasknote", "memories_tasknoteevidence", "fm_notes_g1"),
         )
     }
 
@@ -182,7 +204,7 @@ def test_no_address_shows_or_changes_another_workspaces_rows(api, other_workspac
         body = body | {"items": [{"id": str(row.pk), "version": row.version} for row in firm["candidate_id"]]}
 
     for address in filled(path, firm):
-        takes_an_id = "<" in path
+        takes_an_id = "<" in path.replace("<path:task>", "")  # any task may be named, and has notes of each workspace
         for method, response in (
             ("get", client.get(address, QUERIES.get(name))),
             ("post", client.post(address, body)),
@@ -204,7 +226,7 @@ def test_no_address_shows_or_changes_another_workspaces_rows(api, other_workspac
 
 SOURCES = [{"kind": "chat", "reference": "x"}]
 TOOLS_TAKE = {
-    "memory_search": {"query": MARK, "limit": 100},
+    "memory_search": {"query": MARK, "limit": 100, "task": TASK},
     "memory_get": {"id": None},
     "memory_propose": {"content": "Deploys happen.", "type": "tooling_setup", "firm": True, "sources": SOURCES},
     "memory_correct": {"id": None, "kind": "stale", "reason": "r", "sources": SOURCES},
@@ -221,7 +243,7 @@ def test_no_tool_shows_or_changes_another_workspaces_rows(other_workspace, charl
     agent = Agent(issue(other_workspace, "theirs", who, owner=owner).secret)
     before = everything()
 
-    rows = [*firm["candidate_id"], *firm["reference"], *firm["event_id"]]
+    rows = [*firm["candidate_id"], *firm["reference"], *firm["event_id"], *firm["note_id"]]
     references = [str(row.pk) for row in rows] + [row.label for row in firm["reference"]]
     takes = TOOLS_TAKE[tool]
     for reference in references if "id" in takes else [""]:
@@ -264,6 +286,9 @@ def test_the_firm_itself_is_shown_its_rows(api, alice, firm):
         assert MARK in client.get(f"/api/v1/candidates/{row.pk}/").content.decode()
     for row in firm["event_id"]:
         assert MARK in client.get(f"/api/v1/ingest/{row.pk}/").content.decode()
+    for row in firm["note_id"]:
+        assert MARK in client.get(f"/api/v1/tasks/{TASK}/notes/{row.pk}/").content.decode()
+    assert MARK in client.get(f"/api/v1/tasks/{TASK}/notes/").content.decode()
     for row in firm["reference"]:
         assert MARK in client.get(f"/api/v1/memories/{row.pk}/").content.decode()
     assert MARK in client.get(f"/api/v1/memories/search/?q={MARK}").content.decode()
@@ -356,6 +381,7 @@ def test_postgresql_looks_at_the_workspace_of_everything_that_a_row_names(model)
         *("sources_source", "scopes_domain", "scopes_repository"),
         *("taxonomy_memorytype", "taxonomy_category", "taxonomy_exclusion", "accounts_apitoken"),
         *("accounts_auditevent", "capture_captureevent"),
+        *("memories_tasknote", "memories_tasknoteevidence"),
     ],
 )
 def test_no_row_moves_to_another_workspace(firm, other_workspace, robo, alice, table):

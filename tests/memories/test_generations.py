@@ -23,7 +23,7 @@ def test_a_new_installation_gets_a_pool_for_the_embedder_it_is_configured_for(se
     settings.FIRM_MEMORY_EMBEDDER_DIMENSIONS = 1_024
     PoolGeneration.objects.all().delete()
     with connection.cursor() as cursor:
-        cursor.execute("DROP TABLE fm_pool_g1")
+        cursor.execute("DROP TABLE fm_pool_g1, fm_notes_g1")
     live = ensure_live_generation()
     assert (live.number, live.embedder, live.dimensions) == (1, "litellm:voyage/voyage-3.5", 1_024)
     with connection.cursor() as cursor:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from io import StringIO
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import User
@@ -19,11 +20,13 @@ from apps.core.errors import Conflict, Unavailable
 from apps.memories import rebuild as rebuilding
 from apps.memories.auditing import Drift, drifts, repair
 from apps.memories.generations import ensure_live_generation
-from apps.memories.models import GenerationState, Memory, PoolGeneration
+from apps.memories.models import GenerationState, Memory, PoolGeneration, TaskNote
+from apps.memories.notes import notes_delete, notes_embed
 from apps.memories.pool import drop_pool, pool_table
 from apps.memories.providers import registry
-from apps.memories.providers.base import ProviderError
+from apps.memories.providers.base import NoteQuery, ProviderError
 from apps.memories.providers.mem0.provider import Mem0Provider
+from apps.memories.providers.registry import get_provider
 from apps.memories.rebuild import rebuild, retired_drop
 from apps.retrieval.request import SearchRequest
 from apps.retrieval.services import search
@@ -320,3 +323,50 @@ def test_the_command_rebuilds_with_the_configured_embedder(
     with connection.cursor() as cursor:
         cursor.execute("SELECT to_regclass('fm_pool_g1')")
         assert cursor.fetchone()[0] is None
+
+
+# --- working notes ------------------------------------------------------------------------------------------------
+def noted(provider: Mem0Provider, note: TaskNote) -> list[UUID]:
+    vector = provider.embed_query(note.content)
+    query = NoteQuery(vector=vector, workspace=note.workspace_id, task=note.task)
+    return [hit.note_id for hit in provider.search_notes(query)]
+
+
+def test_a_rebuild_takes_the_notes_along_and_leaves_none_behind(
+    cast: Cast, wider: HashingEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One is written and one deleted after the copy; one was never embedded before."""
+    monkeypatch.setattr(rebuilding, "BATCH", 2)
+    kept, gone, late = (ledger.noted(cast.bot) for _ in range(3))
+    TaskNote.objects.filter(pk=late.pk).update(embedded_at=None)
+    get_provider().delete_notes([late.pk])
+    copy, written = rebuilding._copy, []
+
+    def then(*arguments: Any) -> None:
+        copy(*arguments)
+        if not written:
+            written.append(ledger.noted(cast.bot))
+            notes_delete([gone.pk])
+
+    monkeypatch.setattr(rebuilding, "_copy", then)
+    row = rebuild(wider)
+
+    assert rows_of("fm_notes_g1") == []
+    provider = Mem0Provider(wider)
+    assert set(noted(provider, kept)) == {kept.pk, late.pk, written[0].pk}
+    assert len(rows_of(f"fm_notes_g{row.number}")) == 3
+    with registry.override(provider):
+        assert notes_embed([late.pk]) == 1
+        asked = SearchRequest(q=kept.content, tiers=("episodic",), task=kept.task)
+        answer = search(principal=cast.bot, request=asked)
+        assert answer.results[0]["id"] == str(kept.pk)
+        assert answer.degraded is False
+
+
+def test_while_the_pool_has_moved_a_note_is_written_all_the_same(cast: Cast, wider: HashingEmbedder) -> None:
+    rebuild(wider)
+    note = ledger.noted(cast.bot)
+    assert note.embedded_at is None
+    with registry.override(Mem0Provider(wider)) as provider:
+        assert notes_embed([note.pk]) == 1
+        assert noted(provider, note) == [note.pk]

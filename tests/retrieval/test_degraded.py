@@ -29,7 +29,8 @@ from apps.memories.providers.embedding import EmbeddingProvider
 from apps.memories.providers.mem0 import provider as mem0_provider
 from apps.memories.providers.mem0 import slots
 from apps.memories.providers.mem0.provider import Mem0Provider
-from apps.retrieval import pipeline, services
+from apps.retrieval import pipeline
+from apps.retrieval.ledger import LEDGER_SECONDS
 from apps.retrieval.pipeline import STAGES, Search, Shortfall
 from apps.retrieval.request import SearchRequest
 from apps.retrieval.services import SearchAnswer, search
@@ -705,5 +706,5 @@ def test_with_the_database_down_an_approval_is_503(committed: Cast, api: Callabl
 
 def test_the_ledgers_time_is_that_of_one_look_up() -> None:
     """Model, pool, words and ledger together: what a caller may have to wait when everything hangs at once."""
-    limits = embedding.QUERY_SECONDS, slots.POOL_SECONDS, text.SECONDS, services.LEDGER_SECONDS
+    limits = embedding.QUERY_SECONDS, slots.POOL_SECONDS, text.SECONDS, LEDGER_SECONDS
     assert limits == (3.0, 2.0, 1.0, 2.0)

@@ -28,6 +28,7 @@ KINDS = {
     "candidate": "Candidate",
     "memory": "Memory",
     "source": "Source",
+    "note": "Working note",
     CAPTURED: "Captured material",
     "memorytype": "Type",
     "category": "Category",

@@ -168,10 +168,8 @@ class PoolQuery:
             _require_known("statuses", self.statuses, STATUSES)
         if self.types is not None:
             _require_names("types", self.types)
-        if not any(self.vector) or not all(map(math.isfinite, self.vector)):
-            raise ValueError("vector must hold finite numbers, not all of them zero.")
-        if not 1 <= self.limit <= MAX_LIMIT:
-            raise ValueError(f"limit must be between 1 and {MAX_LIMIT}.")
+        _require_direction(self.vector)
+        _require_limit(self.limit)
         for name in ("now", "as_of", "known_at"):
             _require_aware(name, getattr(self, name))
 
@@ -241,8 +239,49 @@ class PoolDescription:
     details: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class NoteRecord:
+    """Where a working note belongs: only a search of this task in this workspace finds it.
+
+    The pool keeps its embedding and not its text. Whether it has expired, and who may see it, its own table says.
+    """
+
+    id: UUID
+    workspace: int
+    task: str
+
+    def __post_init__(self) -> None:
+        require_text("task", self.task)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteQuery:
+    """What to look for among the working notes of exactly one task. A task is compared letter by letter."""
+
+    vector: Vector
+    workspace: int
+    task: str
+    limit: int = MAX_LIMIT
+
+    def __post_init__(self) -> None:
+        require_text("task", self.task)
+        _require_direction(self.vector)
+        _require_limit(self.limit)
+
+
+@dataclass(frozen=True, slots=True)
+class NoteHit:
+    """A working note found, with the similarity of its best passage: ``max(0, 1 - cosine distance)``."""
+
+    note_id: UUID
+    score: float
+
+
 class MemoryProvider(Protocol):
     """The store that agents recall from.
+
+    Working notes are kept apart from memories, in a collection that ``search``, ``get``, ``statuses``, ``iterate`` and
+    ``describe`` never look into: no filter could let one of them through.
 
     Writes raise ``ProviderError``; so do reads, and the caller decides how to go on without them. A provider
     tells no time of its own: every moment comes with the query or the record.
@@ -300,6 +339,18 @@ class MemoryProvider(Protocol):
 
     def describe(self) -> PoolDescription: ...
 
+    def insert_notes(self, notes: Sequence[tuple[NoteRecord, Prepared]]) -> None:
+        """Store the embeddings of working notes. One whose id is already there is left as it is."""
+        ...
+
+    def search_notes(self, query: NoteQuery) -> list[NoteHit]:
+        """The working notes of that task nearest to the query, best first, ties by id; one hit for each note."""
+        ...
+
+    def delete_notes(self, note_ids: Sequence[UUID]) -> None:
+        """Forget these working notes; those that are not there are none the less gone."""
+        ...
+
 
 def require_text(name: str, text: str) -> None:
     """Refuse what no provider can store and give back unchanged."""
@@ -326,6 +377,16 @@ def _require_known(name: str, values: set[str] | frozenset[str], known: frozense
     _require_names(name, frozenset(values) if not isinstance(values, str) else values)
     if not values <= known:
         raise ValueError(f"{name} must be among: {', '.join(sorted(known))}.")
+
+
+def _require_direction(vector: Vector) -> None:
+    if not any(vector) or not all(map(math.isfinite, vector)):
+        raise ValueError("vector must hold finite numbers, not all of them zero.")
+
+
+def _require_limit(limit: int) -> None:
+    if not 1 <= limit <= MAX_LIMIT:
+        raise ValueError(f"limit must be between 1 and {MAX_LIMIT}.")
 
 
 def _require_share(name: str, value: float | None) -> None:

@@ -16,6 +16,7 @@ from apps.core.logs import without_words
 from apps.core.observers import Observers
 from apps.memories.providers.base import (
     MemoryRecord,
+    NoteQuery,
     Passage,
     PoolQuery,
     Prepared,
@@ -113,7 +114,7 @@ class EmbeddingProvider:
                 permanent=False,
             )
 
-    def require_length(self, query: PoolQuery) -> None:
+    def require_length(self, query: PoolQuery | NoteQuery) -> None:
         """Refuse a question embedded by another embedder, as far as its length shows."""
         if len(query.vector) != self.embedder.dimensions:
             raise ProviderError(

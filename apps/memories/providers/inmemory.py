@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 
 from apps.memories.providers.base import (
     MemoryRecord,
+    NoteHit,
+    NoteQuery,
+    NoteRecord,
     PayloadPatch,
     PoolDescription,
     PoolHit,
@@ -35,12 +38,19 @@ class _Stored:
     vectors: NDArray[np.float64]
 
 
+@dataclass(frozen=True, slots=True)
+class _StoredNote:
+    record: NoteRecord
+    vectors: NDArray[np.float64]
+
+
 class InMemoryProvider(EmbeddingProvider):
     """Exact, and read record by record."""
 
     def __init__(self, embedder: Embedder, **seconds: float) -> None:
         super().__init__(embedder, **seconds)
         self._stored: dict[UUID, _Stored] = {}
+        self._notes: dict[UUID, _StoredNote] = {}
         self._writing = threading.Lock()
 
     def insert_many(self, records: Sequence[tuple[MemoryRecord, Prepared]]) -> None:
@@ -48,8 +58,7 @@ class InMemoryProvider(EmbeddingProvider):
             self.require_own(prepared)
         with self._writing:
             for record, prepared in records:
-                vectors = np.array([passage.vector for passage in prepared.passages], np.float64)
-                self._stored.setdefault(record.id, _Stored(record, vectors))
+                self._stored.setdefault(record.id, _Stored(record, _vectors(prepared)))
 
     def search(self, query: PoolQuery) -> list[PoolHit]:
         self.require_length(query)
@@ -88,11 +97,40 @@ class InMemoryProvider(EmbeddingProvider):
             memories=len(stored),
         )
 
+    def insert_notes(self, notes: Sequence[tuple[NoteRecord, Prepared]]) -> None:
+        for _, prepared in notes:
+            self.require_own(prepared)
+        with self._writing:
+            for record, prepared in notes:
+                self._notes.setdefault(record.id, _StoredNote(record, _vectors(prepared)))
+
+    def search_notes(self, query: NoteQuery) -> list[NoteHit]:
+        self.require_length(query)
+        vector = np.array(query.vector, np.float64)
+        asked = (query.workspace, query.task)
+        notes = [each for each in list(self._notes.values()) if (each.record.workspace, each.record.task) == asked]
+        nearest = sorted((_nearest(each.vectors, vector)[0], each.record.id) for each in notes)
+        return [NoteHit(note_id, max(0.0, 1.0 - distance)) for distance, note_id in nearest[: query.limit]]
+
+    def delete_notes(self, note_ids: Sequence[UUID]) -> None:
+        with self._writing:
+            for note_id in note_ids:
+                self._notes.pop(note_id, None)
+
+
+def _vectors(prepared: Prepared) -> NDArray[np.float64]:
+    return np.array([passage.vector for passage in prepared.passages], np.float64)
+
 
 def _hit(stored: _Stored, vector: NDArray[np.float64]) -> tuple[float, PoolHit]:
     """The distance of the best passage, and what the search returns for it."""
-    lengths = np.linalg.norm(stored.vectors, axis=1) * np.linalg.norm(vector)
-    distances = 1.0 - (stored.vectors @ vector) / lengths
-    best = int(distances.argmin())
-    distance = float(distances[best])
+    distance, best = _nearest(stored.vectors, vector)
     return distance, PoolHit(stored.record.id, max(0.0, 1.0 - distance), best)
+
+
+def _nearest(vectors: NDArray[np.float64], vector: NDArray[np.float64]) -> tuple[float, int]:
+    """The distance of the best passage, and which one it is."""
+    lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(vector)
+    distances = 1.0 - (vectors @ vector) / lengths
+    best = int(distances.argmin())
+    return float(distances[best]), best

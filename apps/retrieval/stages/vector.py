@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from typing import TypeVar
 
-from apps.memories.providers.base import MemoryProvider, PoolHit, ProviderError, ProviderTimeout, Vector
+from apps.memories.providers.base import MemoryProvider, ProviderError, ProviderTimeout, Vector
 from apps.memories.providers.registry import get_provider
 from apps.retrieval.pipeline import Hit, Search, Shortfall, Stage
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -21,8 +25,11 @@ def run(search: Search) -> None:
         search.notes.append("Meanings were not compared, because the embedding model does not know this script.")
         return
     with search.stage("vector") as stage:
-        vector = _embedded(search, stage, provider)
-        found = None if vector is None else _found(search, stage, provider, vector)
+        vector = embedded(search, stage, provider)
+        if vector is None:
+            return
+        query = search.admission.pool_query(vector, limit=search.recipe.depth)
+        found = looked_up(search, stage, lambda: provider.search(query))
         if found is None:
             return
         search.unrelated_below = provider.unrelated_below
@@ -30,7 +37,8 @@ def run(search: Search) -> None:
         stage.detail = f"{len(found)} found."
 
 
-def _embedded(search: Search, stage: Stage, provider: MemoryProvider) -> Vector | None:
+def embedded(search: Search, stage: Stage, provider: MemoryProvider) -> Vector | None:
+    """The question's vector; ``None`` where there is none, which is said."""
     try:
         return provider.embed_query(search.question)
     except ProviderError as error:
@@ -43,9 +51,10 @@ def _embedded(search: Search, stage: Stage, provider: MemoryProvider) -> Vector 
         return None
 
 
-def _found(search: Search, stage: Stage, provider: MemoryProvider, vector: Vector) -> list[PoolHit] | None:
+def looked_up(search: Search, stage: Stage, look: Callable[[], list[T]]) -> list[T] | None:
+    """What the pool answers; ``None`` where it does not, which is said."""
     try:
-        return provider.search(search.admission.pool_query(vector, limit=search.recipe.depth))
+        return look()
     except ProviderError as error:
         logger.warning("The vector arm could not look: %s", error.message)
         search.pool_answers = False

@@ -11,6 +11,8 @@ import pytest
 
 from apps.memories.providers.base import (
     MemoryRecord,
+    NoteQuery,
+    NoteRecord,
     Passage,
     PayloadPatch,
     PoolQuery,
@@ -577,3 +579,133 @@ def test_prepared_passages_have_the_embedders_vectors(provider, embedder):
     assert len(embedder.documents) == 6
     for passage in (*short.passages, *long.passages):
         assert passage.vector == pytest.approx(embedder._vector(passage.text).tolist())
+
+
+# --- working notes ---------------------------------------------------------------------------------------
+
+NOTE = "Retries back off exponentially."
+
+
+def note(provider, text: str = NOTE, *, task: str = "mr:4821", workspace: int = 1) -> UUID:
+    record = NoteRecord(id=uuid4(), workspace=workspace, task=task)
+    provider.insert_notes([(record, provider.prepare(text))])
+    return record.id
+
+
+def noted(provider, text: str = NOTE, *, task: str = "mr:4821", workspace: int = 1, limit: int = 1_000) -> list[UUID]:
+    query = NoteQuery(vector=provider.embed_query(text), workspace=workspace, task=task, limit=limit)
+    return [hit.note_id for hit in provider.search_notes(query)]
+
+
+def test_no_search_of_memories_ever_returns_a_note(provider):
+    """Whatever it asks for: with no filter at all, in every tier, in every status, about every moment."""
+    memory = a_record(NOTE)
+    store(provider, memory)
+    for workspace in (1, 2):
+        note(provider, workspace=workspace)
+    wide = {"everything": True, "with_replaced": True, "audiences": frozenset({1, 2})}
+    for asked in (
+        {},
+        wide,
+        wide | {"tiers": frozenset({"durable", "index"})},
+        wide | {"tiers": frozenset({"index"})},
+        wide | {"statuses": frozenset({"active", "disputed", "superseded", "retired"})},
+        wide | {"as_of": NOW + 999 * DAY},
+        wide | {"as_of": NOW - 9_999 * DAY},
+        wide | {"known_at": NOW + 999 * DAY},
+    ):
+        assert found(provider, **asked) <= {memory.id}, asked
+    assert found(provider, **wide) == {memory.id}
+    assert found(provider, **wide, workspace=2) == set()
+
+
+def test_a_search_of_memories_cannot_even_ask_for_notes(provider):
+    for tiers in ({"episodic"}, {"durable", "episodic"}):
+        with pytest.raises(ValueError, match="tiers must be among"):
+            a_query(provider, tiers=frozenset(tiers))
+    with pytest.raises(ValueError, match="tier must be among"):
+        a_record(tier="episodic")
+
+
+def test_a_note_is_no_memory_in_any_other_way(provider):
+    memory = a_record()
+    store(provider, memory)
+    written = note(provider)
+    assert provider.get(written) is None
+    assert provider.statuses([written, memory.id]) == {memory.id: "active"}
+    assert [record.id for record in provider.iterate()] == [memory.id]
+    assert (provider.describe().memories, provider.describe().rows) == (1, 1)
+    with pytest.raises(ProviderError):
+        provider.update(written, PayloadPatch(status="retired"))
+
+
+def test_notes_are_found_in_exactly_their_task(provider):
+    written = {
+        task: note(provider, task=task)
+        for task in ("mr:4821", "mr:482", "MR:4821", "mr:4821 ", "mr:%", "branch:feature/x", "branch:feature")
+    }
+    elsewhere = note(provider, workspace=2)
+    for task, note_id in written.items():
+        assert noted(provider, task=task) == [note_id]
+    assert noted(provider, workspace=2) == [elsewhere]
+    assert noted(provider, task="mr:*") == []
+    assert noted(provider, workspace=3) == []
+
+
+def test_no_search_of_notes_returns_a_memory(provider):
+    store(provider, a_record(NOTE))
+    assert noted(provider) == []
+
+
+def test_notes_come_nearest_first_and_no_more_than_asked_for(provider):
+    far = note(provider, "Invoices are numbered without gaps.")
+    exact = note(provider)
+    near = note(provider, "Retries back off linearly.")
+    assert noted(provider) == [exact, near, far]
+    assert noted(provider, limit=2) == [exact, near]
+    query = NoteQuery(vector=provider.embed_query(NOTE), workspace=1, task="mr:4821")
+    assert provider.search_notes(query)[0].score == pytest.approx(1.0, abs=1e-5)
+
+
+def test_a_long_note_is_found_once_by_its_best_passage(provider):
+    padding = " ".join(f"Padding {number} stands here." for number in range(60))
+    text = f"{padding} {NOTE} {padding}"
+    assert len(provider.prepare(text).passages) > 1
+    long = note(provider, text)
+    assert noted(provider) == [long]
+
+
+def test_a_note_that_was_inserted_again_stays_as_it_was(provider):
+    record = NoteRecord(id=uuid4(), workspace=1, task="mr:4821")
+    provider.insert_notes([(record, provider.prepare(NOTE))])
+    provider.insert_notes([(record, provider.prepare("Something else."))])
+    query = NoteQuery(vector=provider.embed_query(NOTE), workspace=1, task="mr:4821")
+    assert [round(hit.score, 3) for hit in provider.search_notes(query)] == [1.0]
+
+
+def test_deleted_notes_are_gone_and_deleting_is_idempotent(provider):
+    memory = a_record(NOTE)
+    store(provider, memory)
+    gone, kept = note(provider, NOTE * 20), note(provider)
+    provider.delete_notes([gone, uuid4()])
+    provider.delete_notes([gone])
+    provider.delete_notes([])
+    assert noted(provider) == [kept]
+    provider.delete_notes([memory.id])
+    assert found(provider) == {memory.id}
+
+
+def test_notes_of_another_embedder_are_refused(provider):
+    foreign = Prepared((Passage("x", (1.0, 0.0)),), "another", 2)
+    with pytest.raises(ProviderError, match="Prepare it again"):
+        provider.insert_notes([(NoteRecord(id=uuid4(), workspace=1, task="mr:1"), foreign)])
+    with pytest.raises(ProviderError, match="dimensions"):
+        provider.search_notes(NoteQuery(vector=(1.0, 0.0), workspace=1, task="mr:1"))
+
+
+@pytest.mark.parametrize("task", ["", "  ", "a\x00b", "a\ud83d"])
+def test_a_task_is_named(task):
+    with pytest.raises(ValueError, match="task"):
+        NoteQuery(vector=(1.0,), workspace=1, task=task)
+    with pytest.raises(ValueError, match="task"):
+        NoteRecord(id=uuid4(), workspace=1, task=task)

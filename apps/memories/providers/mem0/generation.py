@@ -8,7 +8,7 @@ from typing import Final
 from django.db import connection
 
 from apps.memories.models import GenerationState, PoolGeneration
-from apps.memories.pool import pool_table
+from apps.memories.pool import notes_table, pool_table
 from apps.memories.providers.base import ProviderError
 from apps.memories.providers.embedders.base import Embedder
 from apps.memories.providers.mem0.lookup import Statement
@@ -21,7 +21,7 @@ _HELD = f"{_LIVE} FOR SHARE"
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """One of the pool's tables."""
+    """One of the pool's tables, and the one of working notes beside it."""
 
     number: int
     embedder: str
@@ -30,6 +30,10 @@ class Generation:
     @property
     def table(self) -> str:
         return pool_table(self.number)
+
+    @property
+    def notes(self) -> str:
+        return notes_table(self.number)
 
     def made_by(self, embedder: Embedder) -> bool:
         return (self.embedder, self.dimensions) == (embedder.name, embedder.dimensions)

@@ -16,11 +16,14 @@ from typing import Any, Final
 from psycopg import sql
 
 from apps.memories.pool import MAX_HALFVEC_HNSW_DIMENSIONS, is_half_precision
-from apps.memories.providers.base import REPLACED, PoolQuery
+from apps.memories.providers.base import REPLACED, NoteQuery, PoolQuery
 from apps.memories.providers.mem0.payload import epoch_seconds
 
 # The key under which a search brings its filter: mem0's own filter language reads JSON text, and wrongly.
 POOL_QUERY: Final = "pool_query"
+
+# The key under which a search of working notes says which task it is about.
+NOTE_QUERY: Final = "note_query"
 
 # The key under which it brings the time that its statements share.
 SEARCH_TIME: Final = "search_time"
@@ -73,6 +76,17 @@ ORDER BY distance, memory_id LIMIT %s
 """
 
 
+# Every note of the task is read: there are a thousand at most.
+_NOTES: Final = """
+SELECT note_id, distance FROM (
+    SELECT DISTINCT ON (note_id) note_id, vector <=> %s::vector AS distance
+    FROM {table} WHERE workspace = %s::bigint AND task = %s::text
+    ORDER BY note_id, distance
+) AS best
+ORDER BY distance, note_id LIMIT %s
+"""
+
+
 def settings_calls(seconds: float) -> Statement:
     """Calls that make the settings for a look-up that may take as long as this; a timeout of 0 would mean none."""
     return _SETTINGS, [str(max(1, int(seconds * 1000)))]
@@ -109,6 +123,11 @@ def approximate_statement(table: str, query: PoolQuery) -> Statement:
     )
     vector = vector_literal(query.vector)
     return statement, [vector, *parameters, vector, query.limit * OVERFETCH, query.limit]
+
+
+def notes_statement(table: str, query: NoteQuery) -> Statement:
+    """The nearest working notes of one task."""
+    return _compose(_NOTES, table), [vector_literal(query.vector), query.workspace, query.task, query.limit]
 
 
 def has_index(dimensions: int) -> bool:

@@ -24,9 +24,12 @@ _SLOTS: Final = "apps.memories.providers.mem0.slots"
 _wiring = threading.Lock()
 
 
-def build_memory(*, collection: str, embedder: Embedder) -> Any:
-    """A ``mem0.Memory`` over one of the pool's tables. It opens no connection and writes no file."""
-    with _wiring, _our_classes():
+def build_memory(*, collection: str, embedder: Embedder, store: str = "PoolStore") -> Any:
+    """A ``mem0.Memory`` over one of the pool's tables. It opens no connection and writes no file.
+
+    ``store`` names the class of ours that reads and writes the table.
+    """
+    with _wiring, _our_classes(store):
         memory = Memory.from_config(_configuration(collection, embedder.dimensions))
     memory.embedding_model.embedder = embedder
     memory.db.close()
@@ -50,10 +53,10 @@ def _configuration(collection: str, dimensions: int) -> dict[str, Any]:
 
 
 @contextmanager
-def _our_classes() -> Iterator[None]:
+def _our_classes(store: str) -> Iterator[None]:
     """mem0's tables of classes with ours in them; put back afterwards, so that its names keep their meaning."""
     places: list[tuple[dict[str, Any], str, Any]] = [
-        (factory.VectorStoreFactory.provider_to_class, _STORE, f"{_SLOTS}.PoolStore"),
+        (factory.VectorStoreFactory.provider_to_class, _STORE, f"{_SLOTS}.{store}"),
         (factory.EmbedderFactory.provider_to_class, _EMBEDDER, f"{_SLOTS}.EmbedderSlot"),
         (factory.LlmFactory.provider_to_class, _MODEL, (f"{_SLOTS}.NoLanguageModel", BaseLlmConfig)),
     ]

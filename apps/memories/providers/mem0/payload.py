@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from uuid import UUID, uuid5
 
-from apps.memories.providers.base import MemoryRecord, PayloadPatch, Prepared
+from apps.memories.providers.base import MemoryRecord, NoteRecord, PayloadPatch, Prepared
 
 Payload = dict[str, Any]
 
@@ -34,6 +34,12 @@ def passage_payloads(record: MemoryRecord, prepared: Prepared) -> Iterator[Paylo
     for number, passage in enumerate(prepared.passages):
         text = passage.text if number else record.content
         yield common | {"data": text, "memory_id": str(record.id), "passage": number}
+
+
+def note_payloads(record: NoteRecord, prepared: Prepared) -> Iterator[Payload]:
+    """One payload for each passage of a working note, without its text."""
+    for number in range(len(prepared.passages)):
+        yield {"note_id": str(record.id), "workspace": record.workspace, "task": record.task, "passage": number}
 
 
 def patch_payload(patch: PayloadPatch) -> Payload:

@@ -14,6 +14,9 @@ from django.db import DatabaseError, InterfaceError, OperationalError, transacti
 from apps.core.time_limits import is_timeout, waiting_for_locks_within
 from apps.memories.providers.base import (
     MemoryRecord,
+    NoteHit,
+    NoteQuery,
+    NoteRecord,
     PayloadPatch,
     PoolDescription,
     PoolHit,
@@ -26,9 +29,10 @@ from apps.memories.providers.base import (
 from apps.memories.providers.embedders.base import Embedder
 from apps.memories.providers.embedding import EmbeddingProvider
 from apps.memories.providers.mem0.generation import Generation, held_generation, live_generation
-from apps.memories.providers.mem0.lookup import POOL_QUERY, SEARCH_TIME
+from apps.memories.providers.mem0.lookup import NOTE_QUERY, POOL_QUERY, SEARCH_TIME
 from apps.memories.providers.mem0.payload import (
     Payload,
+    note_payloads,
     passage_id,
     passage_payloads,
     patch_payload,
@@ -36,7 +40,7 @@ from apps.memories.providers.mem0.payload import (
 )
 
 if TYPE_CHECKING:
-    from apps.memories.providers.mem0.slots import PoolStore, Row, SearchTime
+    from apps.memories.providers.mem0.slots import Collection, NoteStore, PoolStore, Row, SearchTime
 
 NAME = "mem0"
 
@@ -124,12 +128,44 @@ class Mem0Provider(EmbeddingProvider):
             memories=memories,
         )
 
-    def _page(self, store: PoolStore, after: UUID, batch: int) -> list[Row]:
+    def insert_notes(self, notes: Sequence[tuple[NoteRecord, Prepared]]) -> None:
+        ids: list[str] = []
+        vectors: list[Vector] = []
+        payloads: list[Payload] = []
+        for record, prepared in notes:
+            self.require_own(prepared)
+            ids += [str(passage_id(record.id, number)) for number in range(len(prepared.passages))]
+            vectors += [passage.vector for passage in prepared.passages]
+            payloads += note_payloads(record, prepared)
+        with _writing():
+            self._notes(self._pinned or held_generation()).insert(vectors, payloads, ids)
+
+    def search_notes(self, query: NoteQuery) -> list[NoteHit]:
+        self.require_length(query)
+        with _reading("searched"):
+            search_time = _search_time()
+            store = self._notes(self._pinned or live_generation(search_time.settings()))
+            rows = store.search("", query.vector, query.limit, {NOTE_QUERY: query, SEARCH_TIME: search_time})
+        return [NoteHit(UUID(row.id), row.score) for row in rows]
+
+    def delete_notes(self, note_ids: Sequence[UUID]) -> None:
+        with _writing():
+            self._notes(self._pinned or held_generation()).forget(note_ids)
+
+    def _page(self, store: PoolStore, after: UUID, batch: int) -> Sequence[Row]:
         with _reading("read"):
             return store.page(after, batch)
 
     def _store(self, generation: Generation) -> PoolStore:
-        """The store over a generation's table, as long as this process embeds the way it was embedded."""
+        store: PoolStore = self._collection(generation, generation.table, "PoolStore")
+        return store
+
+    def _notes(self, generation: Generation) -> NoteStore:
+        store: NoteStore = self._collection(generation, generation.notes, "NoteStore")
+        return store
+
+    def _collection(self, generation: Generation, table: str, kind: str) -> Any:
+        """The store over a table of a generation, as long as this process embeds the way it was embedded."""
         if not generation.made_by(self.embedder):
             raise ProviderError(
                 f"The pool moved to the embedder {generation.embedder} ({generation.dimensions} dimensions), while "
@@ -138,10 +174,10 @@ class Mem0Provider(EmbeddingProvider):
                 permanent=False,
             )
         with self._building:
-            if generation.table not in self._memories:
-                memory = _load_mem0().build_memory(collection=generation.table, embedder=self.embedder)
-                self._memories[generation.table] = memory
-            store: PoolStore = self._memories[generation.table].vector_store
+            if table not in self._memories:
+                built = _load_mem0().build_memory(collection=table, embedder=self.embedder, store=kind)
+                self._memories[table] = built
+            store: Collection = self._memories[table].vector_store
         return store
 
 

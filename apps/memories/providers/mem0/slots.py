@@ -15,10 +15,11 @@ from uuid import UUID
 from django.db import connection
 from psycopg import sql
 
-from apps.memories.providers.base import PoolQuery, ProviderError
+from apps.memories.providers.base import NoteQuery, PoolQuery, ProviderError
 from apps.memories.providers.embedders.base import Embedder
 from apps.memories.providers.mem0.lookup import (
     EXACT_ROWS,
+    NOTE_QUERY,
     OVERFETCH,
     POOL_QUERY,
     SEARCH_TIME,
@@ -28,6 +29,7 @@ from apps.memories.providers.mem0.lookup import (
     count_statement,
     exact_statement,
     has_index,
+    notes_statement,
     settings_calls,
     settings_statement,
     vector_literal,
@@ -51,6 +53,7 @@ _PAGE = """
 SELECT id, payload::text FROM {table} WHERE passage = 0 AND memory_id > %s ORDER BY memory_id LIMIT %s
 """
 _COUNT = "SELECT count(*), count(*) FILTER (WHERE passage = 0) FROM {table}"
+_FORGET = "DELETE FROM {table} WHERE note_id = ANY(%s)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +65,16 @@ class Row:
     payload: dict[str, Any]
 
 
-class PoolStore(VectorStoreBase):
+class Collection(VectorStoreBase):
     """mem0's vector store on Django's own connection, so that it takes part in the caller's transaction.
 
-    The table is made by ``apps.memories.pool``. Reading and writing need no more than that; everything that
-    would change the table, search it unfiltered or delete from it is refused.
+    The table is made by ``apps.memories.pool``. What would change the table, list it, or replace what is in it is
+    refused.
     """
 
     def __init__(self, collection_name: str, embedding_model_dims: int, **_unused: Any) -> None:
         self.collection_name = collection_name
         self.embedding_model_dims = embedding_model_dims
-        self.sizes = ScopeSizes()
 
     def insert(
         self,
@@ -87,13 +89,56 @@ class PoolStore(VectorStoreBase):
                 columns = zip(*rows[start : start + _ROWS_AT_ONCE], strict=True)
                 cursor.execute(self._sql(_INSERT), [list(column) for column in columns])
 
+    def counts(self) -> tuple[int, int]:
+        """How many passages there are, and of how many texts."""
+        with connection.cursor() as cursor:
+            cursor.execute(self._sql(_COUNT))
+            passages, texts = cursor.fetchone()
+        return passages, texts
+
+    def keyword_search(self, query: str, top_k: int = 5, filters: Mapping[str, Any] | None = None) -> None:
+        """Nothing: words are looked up in the ledger, where the ranking is better."""
+
+    def list_cols(self) -> list[str]:
+        return [self.collection_name]
+
+    def col_info(self) -> dict[str, Any]:
+        return {"name": self.collection_name, "count": self.counts()[0]}
+
+    def create_col(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        _refuse("The pool's table is made by the migrations")
+
+    def update(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        _refuse("An update would replace what is there")
+
+    def delete_col(self) -> NoReturn:
+        _refuse("A collection is not deleted")
+
+    def reset(self) -> NoReturn:
+        _refuse("A collection is not deleted")
+
+    def _sql(self, statement: str) -> str:
+        return sql.SQL(statement).format(table=sql.Identifier(self.collection_name)).as_string()
+
+    # Last, because the name hides the built-in one from everything below it.
+    def list(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        _refuse("A listing without a scope would cross workspaces")
+
+
+class PoolStore(Collection):
+    """The memories. They are searched within a scope, and not one of them is deleted."""
+
+    def __init__(self, collection_name: str, embedding_model_dims: int, **unused: Any) -> None:
+        super().__init__(collection_name, embedding_model_dims, **unused)
+        self.sizes = ScopeSizes()
+
     def search(
         self,
         query: str,
         vectors: Sequence[float],
         top_k: int = 5,
         filters: Mapping[str, Any] | None = None,
-    ) -> list[Row]:
+    ) -> Sequence[Row]:
         """The best passage of each of the nearest memories. Belongs inside a transaction that is rolled back."""
         asked = (filters or {}).get(POOL_QUERY)
         if not isinstance(asked, PoolQuery):
@@ -112,7 +157,7 @@ class PoolStore(VectorStoreBase):
         """By the memory's id; those that are not there are left out."""
         search_time.renew()
         with connection.cursor() as cursor:
-            cursor.execute(self._sql(_STATUSES), [list(memory_ids)])
+            cursor.execute(self._sql(_STATUSES), [[*memory_ids]])
             return dict(cursor.fetchall())
 
     def patch(self, memory_id: str, changes: Mapping[str, Any]) -> int:
@@ -122,53 +167,49 @@ class PoolStore(VectorStoreBase):
             changed: int = cursor.rowcount
         return changed
 
-    def page(self, after: UUID, limit: int) -> list[Row]:
+    def page(self, after: UUID, limit: int) -> Sequence[Row]:
         """The first passages of the next memories, in the order of their ids."""
-        return list(self._rows(_PAGE, [after, limit]))
-
-    def counts(self) -> tuple[int, int]:
-        """How many passages and how many memories there are."""
-        with connection.cursor() as cursor:
-            cursor.execute(self._sql(_COUNT))
-            passages, memories = cursor.fetchone()
-        return passages, memories
-
-    def keyword_search(self, query: str, top_k: int = 5, filters: Mapping[str, Any] | None = None) -> None:
-        """Nothing: words are looked up in the ledger, where the ranking is better."""
-
-    def list_cols(self) -> list[str]:
-        return [self.collection_name]
-
-    def col_info(self) -> dict[str, Any]:
-        return {"name": self.collection_name, "count": self.counts()[0]}
-
-    def create_col(self, *_args: Any, **_kwargs: Any) -> NoReturn:
-        _refuse("The pool's table is made by the migrations")
-
-    def update(self, *_args: Any, **_kwargs: Any) -> NoReturn:
-        _refuse("An update would replace what was approved")
+        return tuple(self._rows(_PAGE, [after, limit]))
 
     def delete(self, *_args: Any, **_kwargs: Any) -> NoReturn:
         _refuse("Memories are not deleted")
 
-    def delete_col(self) -> NoReturn:
-        _refuse("Memories are not deleted")
-
-    def reset(self) -> NoReturn:
-        _refuse("Memories are not deleted")
-
-    def _rows(self, statement: str, parameters: list[Any]) -> Iterator[Row]:
+    def _rows(self, statement: str, parameters: Sequence[Any]) -> Iterator[Row]:
         with connection.cursor() as cursor:
             cursor.execute(self._sql(statement), parameters)
             found = cursor.fetchall()
         return (Row(str(row_id), 0.0, json.loads(payload)) for row_id, payload in found)
 
-    def _sql(self, statement: str) -> str:
-        return sql.SQL(statement).format(table=sql.Identifier(self.collection_name)).as_string()
 
-    # Last, because the name hides the built-in one from everything below it.
-    def list(self, *_args: Any, **_kwargs: Any) -> NoReturn:
-        _refuse("A listing without a scope would cross workspaces")
+class NoteStore(Collection):
+    """The working notes, which are searched within one task and are deleted."""
+
+    def search(
+        self,
+        query: str,
+        vectors: Sequence[float],
+        top_k: int = 5,
+        filters: Mapping[str, Any] | None = None,
+    ) -> Sequence[Row]:
+        """The nearest notes of one task. Belongs inside a transaction that is rolled back."""
+        asked = (filters or {}).get(NOTE_QUERY)
+        if not isinstance(asked, NoteQuery):
+            _refuse("A search of notes without a task would cross tasks")
+        ((filters or {}).get(SEARCH_TIME) or SearchTime()).renew()
+        narrowed = replace(asked, vector=tuple(vectors), limit=top_k)
+        with connection.cursor() as cursor:
+            cursor.execute(*notes_statement(self.collection_name, narrowed))
+            return [Row(str(note_id), max(0.0, 1.0 - distance), {}) for note_id, distance in cursor.fetchall()]
+
+    def forget(self, note_ids: Sequence[UUID]) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(self._sql(_FORGET), [[*note_ids]])
+
+    def get(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        _refuse("A note is read from its own table")
+
+    def delete(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        _refuse("A note is deleted together with its row")
 
 
 class SearchTime:
