@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -41,14 +42,21 @@ def git(folder: Path, *arguments: str) -> None:
     subprocess.run(["git", "-C", str(folder), *identity, *arguments], check=True, capture_output=True)
 
 
-@pytest.fixture
-def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, at a commit of acme/pay."""
-    folder = tmp_path / "pay"
-    folder.mkdir()
+@pytest.fixture(scope="session")
+def _repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("template")
     git(folder, "init", "--quiet")
     git(folder, "remote", "add", "origin", "git@git.example.com:acme/pay.git")
     git(folder, "commit", "--quiet", "--allow-empty", "--message", "Begin")
+    shutil.rmtree(folder / ".git" / "hooks", ignore_errors=True)
+    return folder
+
+
+@pytest.fixture
+def checkout(_repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, at a commit of acme/pay."""
+    folder = tmp_path / "pay"
+    shutil.copytree(_repository, folder)
     monkeypatch.chdir(folder)
     return folder
 

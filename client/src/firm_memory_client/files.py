@@ -203,6 +203,9 @@ def _place(root: Path, path: str) -> Path:
 
 
 def _write(plan: _Plan) -> Written:
-    plan.at.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(plan.at, plan.after.encode())
+    try:
+        plan.at.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(plan.at, plan.after.encode())
+    except OSError as error:
+        return Written(plan.path, "refused", f"It cannot be written: {error.strerror or error}.")
     return Written(plan.path, "written")

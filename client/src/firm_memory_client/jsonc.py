@@ -87,7 +87,8 @@ def _with_last(text: str, node: _Node, label: str, value: Any, depth: int) -> st
     comma = "" if node.trailing_comma else ","
     closing = "," if node.trailing_comma else ""
     last = max(child.end for child in children)
-    return f"{text[:last]}{comma}{text[last:at]}{inner}{made}{closing}{text[at:]}"
+    end = "" if "\n" in text[at : node.end] else outer
+    return f"{text[:last]}{comma}{text[last:at]}{inner}{made}{closing}{end}{text[at:]}"
 
 
 def _last_end(text: str, node: _Node, children: list[_Node]) -> int:

@@ -103,7 +103,7 @@ def export(run: Run, *, repo: str | None, format_: str, per_folder: bool, max_li
     )
     run.note(exported.note)
     if any(each.state == "refused" for each in written):
-        raise FirmMemoryError("Nothing was written: mend what is refused, and run it again.")
+        raise FirmMemoryError("Mend what is refused, and run it again.")
     return Exit.NOTHING if any(each.state == "stale" for each in written) and check else Exit.OK
 
 
