@@ -272,7 +272,7 @@ def test_a_link_out_of_the_checkout_is_not_written_to(checkout, fm, tmp_path):
     assert (ended.code, outside.read_text()) == (2, "{}")
 
 
-# --- JSON with comments ------------------------------------------------------------------------------------------------
+# --- JSON with comments ---------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("before", "after"),
     [

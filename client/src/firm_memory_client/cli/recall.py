@@ -76,7 +76,7 @@ def get(run: Run, *, reference: str) -> None:
         ]
         parts = [show.memory(found)]
         if len(chain) > 1:
-            parts.append("Chain, the oldest first\n" + "\n".join(f"  {plain(each)}" for each in chain))
+            parts.append("Chain, the oldest first\n" + "\n".join(f"  {one_line(each)}" for each in chain))
         if verdicts:
             parts.append("Verdicts\n" + "\n".join(f"  {one_line(each)}" for each in verdicts))
         return "\n\n".join(parts)
