@@ -35,8 +35,8 @@ class FirmMemory:
     """Acts as ``token``, or as the one in FIRM_MEMORY_TOKEN, with its rights at each call.
 
     Every method is synchronous and raises ``apps.core.errors.DomainError``, with ``code``, ``detail``, ``errors`` and,
-    as ``status``, the HTTP status that REST would give. ``search``, ``context`` and ``ask`` return an empty, ``degraded``
-    result where the database does not answer; ``strict=True`` raises instead.
+    as ``status``, the HTTP status that REST would give. ``search``, ``context`` and ``ask`` return an empty result that
+    is ``degraded`` where the database does not answer; ``strict=True`` raises instead.
     """
 
     def __init__(self, token: str | None = None) -> None:
