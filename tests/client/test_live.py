@@ -150,7 +150,9 @@ def test_fm_from_a_proposal_to_a_cited_answer(fm, env, checkout, api, alice):
     assert f"│ {WHY}" in shown.out
     assert "\x1b" not in shown.out + shown.err
     answer = fm("ask", "why do payment retries back off?", env=env)
-    assert (answer.code, f"[1] {number}" in answer.out) == (0, True)
+    assert answer.code == 0
+    assert f"\n{number}  {WHY[:20]}" in answer.out
+    assert "  merge_request  acme/pay!1\n" in answer.out
     context = fm("context", "--budget-tokens", "900", env=env)
     assert (context.code, WHY in context.out) == (0, True)
     one = fm("get", number, env=env)

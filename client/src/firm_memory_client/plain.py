@@ -44,4 +44,4 @@ def _joins(found: re.Match[str]) -> bool:
     """Between two characters of which none is ASCII: Persian, Indic scripts, families of emoji."""
     before, after = found.string[: found.start()][-1:], found.string[found.end() :][:1]
     sides = (before, after)
-    return all(side and not side.isascii() and unicodedata.category(side)[0] in "LMS\ufe0f" for side in sides)
+    return all(side and not side.isascii() and unicodedata.category(side)[0] in "LMS" for side in sides)

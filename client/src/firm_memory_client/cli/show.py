@@ -32,10 +32,12 @@ def source(each: Source) -> str:
 
 
 def answer(given: Answer) -> str:
-    cited = [
-        f"[{at}] {one_line(each.number)}  {one_line(each.content)[:160]}" for at, each in enumerate(given.cited, 1)
-    ]
+    cited = ["\n".join([_head(each), *(source(one) for one in each.sources)]) for each in given.cited]
     return "\n\n".join(filter(None, [barred(given.answer), "\n".join(cited)]))
+
+
+def _head(cited: Memory) -> str:
+    return f"{click.style(one_line(cited.number), bold=True)}  {one_line(cited.content)[:160]}"
 
 
 def proposed(given: Proposed) -> str:
