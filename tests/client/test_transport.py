@@ -321,10 +321,12 @@ def test_a_name_stays_one_part_of_the_address(reference):
 
 def test_a_task_may_hold_slashes_and_leads_nowhere_else():
     network = Network(ok({"id": "1"}, 201))
-    network.client().note("acme/pay#12", "A.", type="task_learnings", firm=True)
+    network.client().note(
+        "acme/pay#12", "A.", type="task_learnings", sources=[{"kind": "issue", "reference": "1"}], firm=True
+    )
     assert network.requests[0].url.raw_path == b"/api/v1/tasks/acme/pay%2312/notes/"
     with pytest.raises(Misconfigured):
-        network.client().note("acme/../../me", "A.", type="task_learnings")
+        network.client().note("acme/../../me", "A.", type="task_learnings", sources=[])
 
 
 def test_notes_are_read_page_by_page():

@@ -307,7 +307,7 @@ class Client:
         content: str,
         *,
         type: str,
-        sources: Sequence[SourceLike] = (),
+        sources: Sequence[SourceLike],
         repos: Sequence[str] = (),
         domains: Sequence[str] = (),
         firm: bool = False,
