@@ -32,6 +32,7 @@ check: $(VENV)/.dev ## Lint, types, layers, production settings, migrations
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy apps firmmemory
+	$(BIN)/mypy --config-file client/pyproject.toml client/src
 	$(BIN)/lint-imports
 	$(PRODUCTION) $(BIN)/python manage.py check --deploy --fail-level WARNING
 	$(PRODUCTION) $(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
@@ -54,8 +55,8 @@ clean: ## Remove caches and the tests' database; your data in .data stays
 		DATABASE_URL= FIRM_MEMORY_ENV_FILE= FIRM_MEMORY_DATA_DIR=$(TEST_DATA) $(BIN)/python manage.py postgres stop; \
 		rm -rf "$$(readlink -f $(TEST_DATA)/postgres)"; \
 	fi
-	rm -rf $(TEST_DATA) staticfiles build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
-	find apps firmmemory tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf $(TEST_DATA) staticfiles build client/dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find apps firmmemory client tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- the virtual environment: made once, filled anew whenever the pins change -----------------------
 

@@ -18,7 +18,7 @@ class Principal:
 
     ``user`` and ``role`` are a person's, who comes by session or by a reviewer token. Tokens of kind agent and
     bot have neither, whoever owns them.
-    ``via`` names the door: ``rest``, ``ui``, ``admin``, ``mcp``, ``command``, ``import`` or ``capture``.
+    ``via`` names the door: ``rest``, ``ui``, ``admin``, ``mcp``, ``command``, ``import``, ``capture`` or ``python``.
     """
 
     workspace: Workspace

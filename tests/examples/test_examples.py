@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from apps.candidates.models import Candidate
 from apps.capture.extractors.registry import override
 from apps.capture.models import CaptureEvent
 from apps.capture.tasks import drain
@@ -232,3 +233,24 @@ def test_one_comment_end_to_end(live_server, botty, pool, tmp_path):
     assert "queued: Queued for review: 1." in said
     assert "pending, tooling_setup: Nothing is retried without jitter." in said
     assert f"{live_server.url}/review/" in said
+
+
+def test_the_whole_way_of_a_memory_by_mcp(live_server, robo, pool, api, alice):
+    """The worker and the person of this test do their parts while the script waits."""
+    command = [sys.executable, str(EXAMPLES / "mcp_round_trip.py"), "--wait", "60"]
+    environment = os.environ | {"FIRM_MEMORY_URL": live_server.url, "FIRM_MEMORY_TOKEN": robo.secret}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as agent:
+        assert agent.stdout is not None
+        assert agent.stdout.readline() == "1. The agent asks “why do payment retries back off?” and finds nothing.\n"
+        assert agent.stdout.readline().startswith("2. It hands a discussion over")
+        drain()
+        told = [agent.stdout.readline() for _ in range(3)]
+        candidate = Candidate.objects.get()
+        assert told[2].strip() == f"{live_server.url}/review/{candidate.pk}/"
+        body = {"version": candidate.version}
+        assert api(robo).post(f"/api/v1/candidates/{candidate.pk}/approve/", body).status_code == 403
+        assert api(alice).post(f"/api/v1/candidates/{candidate.pk}/approve/", body).status_code == 200
+        said = agent.stdout.read()
+        assert agent.wait(30) == 0
+    assert said.startswith("5. It is approved.\n6. The agent asks again and finds M-1 (acme/pay!128): ")
+    assert "never retry a payment at once" in said

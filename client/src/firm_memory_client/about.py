@@ -1,0 +1,3 @@
+"""Which release this is; the build reads it from here."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,86 @@
+"""What is Firm Memory's in a file that people write: everything between two marker lines, and nothing else.
+
+Each marker stands alone on its line, and each is in a file at most once::
+
+    begin = "<!-- firm-memory:begin" *( " " name "=" value ) " -->"
+    end   = "<!-- firm-memory:end -->"
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_BEGIN_LINE: Final = re.compile(r"[ \t]*<!-- firm-memory:begin(?: [a-z_]+=[^\s>]*)* -->[ \t]*")
+_END_LINE: Final = re.compile(r"[ \t]*<!-- firm-memory:end -->[ \t]*")
+_ANY: Final = re.compile(r"<!--\s*firm-memory\s*:", re.IGNORECASE)
+_BREAK: Final = re.compile(r"\r\n|\n|\r")
+_MARK: Final = "\ufeff"
+
+
+class BrokenMarkers(ValueError):
+    """The markers in a text do not say which part of it is ours; the message is a sentence that says what to do."""
+
+
+def check_block(block: str) -> None:
+    """That ``block`` is one block from its begin to its end marker, and nothing around it."""
+    text = block.strip("\r\n")
+    if span_of(text) != (0, len(text)):
+        raise BrokenMarkers("What the service answered is no block between its markers.")
+
+
+def merged(existing: str, block: str) -> str:
+    """``existing`` with ``block``, which holds its marker lines, in the place of the one it had, or at its end.
+
+    Everything else stays as it is, with its line breaks and a byte order mark.
+    """
+    check_block(block)
+    newline = _newline_of(existing)
+    ours = newline.join(_BREAK.split(block.strip("\r\n")))
+    found = span_of(existing)
+    if found is not None:
+        return f"{existing[: found[0]]}{ours}{existing[found[1] :]}"
+    if not existing.removeprefix(_MARK).strip():
+        return f"{_MARK if existing.startswith(_MARK) else ''}{ours}{newline}"
+    gap = "" if existing.endswith(("\n", "\r")) else newline
+    return f"{existing}{gap}{newline}{ours}{newline}"
+
+
+def span_of(text: str) -> tuple[int, int] | None:
+    """Where the block begins and ends, without the break behind it; None where there is none."""
+    begins: list[int] = []
+    ends: list[int] = []
+    for number, (start, stop) in enumerate(_lines(text), start=1):
+        line = text[start:stop]
+        if not _ANY.search(line):
+            continue
+        if _BEGIN_LINE.fullmatch(line):
+            begins.append(start)
+        elif _END_LINE.fullmatch(line):
+            ends.append(stop)
+        else:
+            raise BrokenMarkers(
+                f"Line {number} holds a marker of Firm Memory that does not stand alone on its line, or is misspelt. "
+                "Mend or remove it."
+            )
+    if not begins and not ends:
+        return None
+    if len(begins) > 1 or len(ends) > 1:
+        raise BrokenMarkers("There is more than one block of Firm Memory in it. Remove all but one.")
+    if not begins or not ends or ends[0] < begins[0]:
+        raise BrokenMarkers("A block of Firm Memory in it has only one of its markers. Remove what is left of it.")
+    return begins[0], ends[0]
+
+
+def _lines(text: str) -> list[tuple[int, int]]:
+    spans = []
+    at = 1 if text.startswith(_MARK) else 0
+    for found in _BREAK.finditer(text, at):
+        spans.append((at, found.start()))
+        at = found.end()
+    return [*spans, (at, len(text))]
+
+
+def _newline_of(text: str) -> str:
+    crlf = text.count("\r\n")
+    return "\r\n" if crlf > text.count("\n") - crlf else "\n"
