@@ -12,7 +12,7 @@ from django.db import connection
 
 from apps.approvals.services import memory_retire
 from tests.agents.calling import Agent
-from tests.ledger import a_body, approve, fresh, of_person, of_token, propose, reject, remember, sql
+from tests.ledger import a_body, approve, fresh, noted, of_person, of_token, propose, reject, remember, sql
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("pool")]
 
@@ -118,6 +118,27 @@ POSTS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "reopen": ("alice", "candidates/{rejected}/reopen/", {"version": 2, "reason": "Look again."}),
     "retire": ("alice", "memories/{memory}/retire/", {"reason": "Moot."}),
     "restore": ("alice", "memories/{retired}/restore/", {"reason": "Not moot."}),
+    "note": (
+        "robo",
+        "tasks/mr:4821/notes/",
+        {
+            "content": "The retry loop counts twice.",
+            "type": "bug_fixes",
+            "scope": {"repos": ["acme/pay"], "domains": ["payments"]},
+            "sources": [A_SOURCE],
+            "disposition": "open",
+        },
+    ),
+    "disposition": ("robo", "tasks/mr:4821/notes/{note}/disposition/", {"disposition": "fixed"}),
+    "propose a note": (
+        "robo",
+        "tasks/mr:4821/notes/{note}/propose/",
+        {
+            "content": "Retries are counted once.",
+            "type": "bug_fixes",
+            "scope": {"repos": ["acme/pay"], "domains": ["payments"]},
+        },
+    ),
     "bulk": (
         "alice",
         "candidates/bulk/",
@@ -173,7 +194,8 @@ def test_every_text_of_every_post_is_tried():
 
     tried = {path.split("/")[-2] for _, path, _ in POSTS.values()}
     posted = {path.split("/")[-2] for path, name in REST if "<" in path or name in ("candidates", "candidates-bulk")}
-    assert posted - tried == {"<uuid:candidate_id>", "<str:reference>", "<uuid:event_id>", "withdraw"}
+    read_alone = {"<uuid:candidate_id>", "<str:reference>", "<uuid:event_id>", "<uuid:note_id>"}
+    assert posted - tried == {*read_alone, "withdraw"}
     assert len(FIELDS) >= 36
 
 
@@ -183,6 +205,8 @@ def test_every_text_of_every_post_is_tried():
 def test_a_secret_is_refused_and_stands_nowhere(request, api, world, embedder, caplog, capfd, name, path, kind):
     who, address, body = POSTS[name]
     ids = {label: str(row.pk) for label, row in world.items()}
+    if "{note}" in address:
+        ids["note"] = str(noted(of_token(request.getfixturevalue(who).token)).pk)
     secret = (SECRETS | PERSONAL)[kind]
     text = f"https://example.com/?key={secret}" if path[-1] == "url" else f"It works with {secret} since May."
     if path[-1] == "commit":
