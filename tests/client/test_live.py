@@ -328,3 +328,39 @@ def test_the_sdk_of_agents_speaks_through_fm(live_server, robo, remember, checko
     for revision in REVISIONS:
         answer = asyncio.run(work(revision))
         assert [each["number"] for each in answer.structured_content["results"]] == [known.label]
+
+
+def test_notes_are_kept_listed_and_found_with_their_task_alone(client, env, fm):
+    words = "The retry loop counts twice."
+    added = fm("notes", "add", "mr:4821", words, "--type", "bug_fixes", "--repo", "acme/pay",
+                "--source", "merge_request", "acme/pay!4821", "--disposition", "open", env=env)  # fmt: skip
+    assert added.code == 0, added.err
+    assert words in fm("notes", "list", "mr:4821", env=env).out
+    assert len(client.search(words, strict=True)) == 0
+    (found,) = client.search(words, task="mr:4821", strict=True)
+    assert (found.number, found.status, found.content) == ("", "unreviewed", words)
+    shown = fm("search", words, "--everything", "--task", "mr:4821", env=env)
+    assert shown.code == 0, shown.err
+    assert f"note {found.id}" in shown.out and "unreviewed" in shown.out
+    assert len(client.search(words, task="mr:4822", strict=True)) == 0
+
+
+def test_files_are_taken_in_and_written_back(client, api, alice, env, fm, checkout):
+    (checkout / "AGENTS.md").write_text(
+        "# Style\n\n- Money is an integer of minor units.\n- Never log a card number.\n"
+    )
+    taken = fm("import", "--repo", "acme/pay", "--json", env=env)
+    assert taken.code == 0, taken.err
+    candidates = taken.data["candidates"]
+    assert [each["status"] for each in candidates] == ["pending", "pending"]
+    for each in candidates:
+        approved = api(alice).post(f"/api/v1/candidates/{each['id']}/approve/", {"version": 1})
+        assert approved.status_code == 200, approved.content
+    assert fm("export", "--repo", "acme/pay", "--check", env=env).code == 1
+    assert fm("export", "--repo", "acme/pay", env=env).code == 0
+    written = (checkout / "AGENTS.md").read_text()
+    assert written.startswith("# Style\n\n- Money is an integer")
+    assert written.count("Never log a card number.") == 2
+    assert fm("export", "--repo", "acme/pay", "--check", env=env).code == 0
+    again = fm("import", "--repo", "acme/pay", "--json", env=env).data
+    assert [(each["new"], each["unchanged"]) for each in again["files"]] == [(0, 2)]

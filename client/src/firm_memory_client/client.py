@@ -67,6 +67,10 @@ class Material:
         return body | ({"external_id": self.external_id} if self.external_id else {})
 
 
+APPROVED_TIERS: Final = ("durable", "index")
+EPISODIC: Final = "episodic"
+
+
 class Client:
     """One Firm Memory, as one token. Safe to share between threads; close it, or use it in a ``with``.
 
@@ -135,19 +139,26 @@ class Client:
         domains: Sequence[str] | None = None,
         types: Sequence[str] | None = None,
         tiers: Sequence[str] | None = None,
+        task: str | None = None,
         limit: int | None = None,
         as_of: str | None = None,
         known_at: str | None = None,
         intent: str | None = None,
         strict: bool = False,
     ) -> Found:
-        """What answers ``q``. Without ``repos`` and ``domains`` the whole workspace is searched."""
+        """What answers ``q``. Without ``repos`` and ``domains`` the whole workspace is searched.
+
+        With ``task`` its working notes are searched too, which nobody has reviewed, or only they by ``tiers``.
+        """
+        if task is not None and tiers is None:
+            tiers = [*APPROVED_TIERS, EPISODIC]
         query = {
             "q": q,
             "repos": _listed("repos", repos),
             "domains": _listed("domains", domains),
             "types": _listed("types", types),
             "tiers": _listed("tiers", tiers),
+            "task": task,
             "limit": limit,
             "as_of": as_of,
             "known_at": known_at,

@@ -59,7 +59,10 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """One approved statement. ``score`` is 0 to 1 in a search, else none; moments are ISO 8601."""
+    """One approved statement. ``score`` is 0 to 1 in a search, else none; moments are ISO 8601.
+
+    A working note of a task, which nobody has reviewed, has no ``number`` and the status ``unreviewed``.
+    """
 
     id: str
     number: str
@@ -79,7 +82,7 @@ class Memory:
     def of(cls, raw: Json) -> Memory:
         return cls(
             id=str(raw.get("id", "")),
-            number=str(raw.get("number", "")),
+            number=str(raw.get("number") or ""),
             content=str(raw.get("content", "")),
             type=str(raw.get("type", "")),
             category=str(raw.get("category", "")),

@@ -25,6 +25,7 @@ def _ended(run: Run, *, found: bool, degraded: bool, note: str, strict: bool) ->
 @click.argument("question")
 @where_options
 @click.option("--type", "types", multiple=True, metavar="TYPE", help="Only of this type; repeats.")
+@click.option("--task", metavar="TASK", help="Its working notes too, which nobody has reviewed, such as mr:4821.")
 @click.option("--limit", type=click.IntRange(1, 100), help="At most so many; 10 unless said.")
 @click.option("--as-of", metavar="DATE", help="What held then.")
 @click.option("--known-at", metavar="DATE", help="What was known then.")
@@ -39,6 +40,7 @@ def search(
     domains: tuple[str, ...],
     everything: bool,
     types: tuple[str, ...],
+    task: str | None,
     limit: int | None,
     as_of: str | None,
     known_at: str | None,
@@ -51,6 +53,7 @@ def search(
         repos=looked_in(repos, domains, everything),
         domains=list(domains) or None,
         types=list(types) or None,
+        task=task,
         limit=limit,
         as_of=as_of,
         known_at=known_at,

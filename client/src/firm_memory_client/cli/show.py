@@ -13,7 +13,7 @@ from firm_memory_client.plain import barred, one_line
 
 
 def memory(found: Memory) -> str:
-    head = [click.style(one_line(found.number), bold=True), one_line(found.type)]
+    head = [click.style(one_line(found.number) or f"note {one_line(found.id)}", bold=True), one_line(found.type)]
     if found.status not in ("active", ""):
         head.append(click.style(one_line(found.status), fg="yellow"))
     if found.score is not None:

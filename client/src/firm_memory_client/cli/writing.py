@@ -216,7 +216,7 @@ def _each_waited(run: Run, events: list[Event], until: float) -> Iterator[Event]
 
 @click.group()
 def notes() -> None:
-    """Working notes of a task. No search finds them."""
+    """Working notes of a task. A search finds them only with --task."""
 
 
 @notes.command("add")
