@@ -70,6 +70,12 @@ def test_types_are_those_of_rules(take):
     assert types["Setup: Run the tests with `make test`"] == "tooling_setup"
 
 
+def test_what_tells_of_no_type_is_a_convention(take):
+    take({"AGENTS.md": "## Style\n\n- Money is an integer of minor units.\n"})
+
+    assert Candidate.objects.get().type.slug == "coding_conventions"
+
+
 def test_the_same_words_in_two_files_are_one_candidate_with_two_sources(take):
     imported = take({"AGENTS.md": EVERY["AGENTS.md"], "CLAUDE.md": EVERY["CLAUDE.md"]})
 
