@@ -29,7 +29,7 @@ class Types:
         """The slug of the first type that fits and is in use."""
         text = found.body[:_WORDS_LOOKED_AT]
         said = Statement(text, 0, len(text), 0, heading=found.heading.casefold().strip(" :."), bullet=found.is_bullet)
-        fitting = list(types_for(said, meanings_of(text, ()), RULES_FILE, found.content[:_WORDS_LOOKED_AT]))
+        fitting = list(types_for(said, meanings_of(text, ()), RULES_FILE, text))
         # What comes nearest to a report is no better guess than what such files mostly hold.
         told = bool(fitting) and fitting[0] in RULE_LIKE
         return self._first([slug for slug in fitting if told and slug in RULE_LIKE])
