@@ -12,13 +12,14 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import connection, transaction
 from django.test import Client
 
 from apps.accounts.models import ApiToken, Role, TokenKind, Workspace
@@ -219,6 +220,22 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[N
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
     connection.close()
+
+
+@pytest.fixture(scope="module")
+def module_transaction(django_db_setup: None, django_db_blocker: Any) -> Iterator[Callable[[], Any]]:
+    """A transaction around all tests of a module, for rows that are slow to make.
+
+    They are made under ``with module_transaction():``, once. What a test changes is undone, since its own transaction
+    is a savepoint in this one; so a module that uses it has no tests that commit.
+    """
+    with ExitStack() as stack:
+        with django_db_blocker.unblock():
+            stack.enter_context(transaction.atomic())
+        yield django_db_blocker.unblock
+        with django_db_blocker.unblock():
+            transaction.set_rollback(True)
+            stack.close()
 
 
 @pytest.fixture(autouse=True)

@@ -52,9 +52,15 @@ FROM generate_series(1, %(rows)s) AS number
 """
 
 
+@pytest.fixture(scope="module")
+def filled_once(module_transaction: Any) -> None:
+    with module_transaction():
+        fill(Workspace.objects.get(slug="firm"), ROWS)
+
+
 @pytest.fixture
-def filled(workspace: Workspace) -> Workspace:
-    fill(workspace, ROWS)
+def filled(filled_once: None, workspace: Workspace) -> Workspace:
+    scope_sizes.forget_sizes()
     return workspace
 
 
@@ -180,7 +186,8 @@ def test_identifiers_lead_to_their_documents_through_the_index_over_words(filled
 SOURCES = """
 WITH made AS (
     INSERT INTO sources_source (workspace_id, kind, reference, url, title, created_at)
-    SELECT %(workspace)s, 'issue', 'acme/depot#' || number, '', '', '2026-01-01' FROM generate_series(1, %(rows)s) AS number
+    SELECT %(workspace)s, 'issue', 'acme/depot#' || number, '', '', '2026-01-01'
+    FROM generate_series(1, %(rows)s) AS number
     RETURNING id, split_part(reference, '#', 2)::integer AS number
 )
 INSERT INTO memories_memoryevidence (memory_id, source_id, workspace_id, quote)
