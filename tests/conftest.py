@@ -8,6 +8,7 @@ botty a bot's, alice_token alice's own. In workspace `other`: charlie reviews.
 
 from __future__ import annotations
 
+import gc
 import json
 import shutil
 import tempfile
@@ -33,6 +34,12 @@ from apps.memories.providers import registry
 from apps.memories.providers.mem0.provider import Mem0Provider
 from tests import ledger
 from tests.memories.providers.doubles import HashingEmbedder
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Modules and collected tests stay to the end, and garbage is looked for among what comes and goes alone."""
+    gc.collect()
+    gc.freeze()
 
 
 @dataclass(frozen=True)
