@@ -36,7 +36,7 @@ from tests import ledger
 from tests.memories.providers.doubles import HashingEmbedder
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
+def pytest_collection_finish() -> None:
     """Modules and collected tests stay to the end, and garbage is looked for among what comes and goes alone."""
     gc.collect()
     gc.freeze()
@@ -218,8 +218,16 @@ def own_postgres() -> Iterator[EmbeddedPostgres]:
 
 
 @pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings: None) -> None:
+    """Comes before the migrations, whose states are most of the garbage of a run."""
+    gc.disable()
+
+
+@pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
     """Threads and processes that tests gave up on may still be connected, and then the database cannot be dropped."""
+    pytest_collection_finish()
+    gc.enable()
     yield
     with django_db_blocker.unblock(), connection.cursor() as cursor:
         cursor.execute(
