@@ -8,17 +8,19 @@ botty a bot's, alice_token alice's own. In workspace `other`: charlie reviews.
 
 from __future__ import annotations
 
+import gc
 import json
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import connection, transaction
 from django.test import Client
 
 from apps.accounts.models import ApiToken, Role, TokenKind, Workspace
@@ -32,6 +34,12 @@ from apps.memories.providers import registry
 from apps.memories.providers.mem0.provider import Mem0Provider
 from tests import ledger
 from tests.memories.providers.doubles import HashingEmbedder
+
+
+def pytest_collection_finish() -> None:
+    """Modules and collected tests stay to the end, and garbage is looked for among what comes and goes alone."""
+    gc.collect()
+    gc.freeze()
 
 
 @dataclass(frozen=True)
@@ -210,8 +218,16 @@ def own_postgres() -> Iterator[EmbeddedPostgres]:
 
 
 @pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings: None) -> None:
+    """Comes before the migrations, whose states are most of the garbage of a run."""
+    gc.disable()
+
+
+@pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
     """Threads and processes that tests gave up on may still be connected, and then the database cannot be dropped."""
+    pytest_collection_finish()
+    gc.enable()
     yield
     with django_db_blocker.unblock(), connection.cursor() as cursor:
         cursor.execute(
@@ -219,6 +235,22 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[N
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
     connection.close()
+
+
+@pytest.fixture(scope="module")
+def module_transaction(django_db_setup: None, django_db_blocker: Any) -> Iterator[Callable[[], Any]]:
+    """A transaction around all tests of a module, for rows that are slow to make.
+
+    They are made under ``with module_transaction():``, once. What a test changes is undone, since its own transaction
+    is a savepoint in this one; so a module that uses it has no tests that commit.
+    """
+    with ExitStack() as stack:
+        with django_db_blocker.unblock():
+            stack.enter_context(transaction.atomic())
+        yield django_db_blocker.unblock
+        with django_db_blocker.unblock():
+            transaction.set_rollback(True)
+            stack.close()
 
 
 @pytest.fixture(autouse=True)

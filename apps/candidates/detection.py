@@ -301,7 +301,8 @@ def subject_of(sentence: str) -> frozenset[str]:
             return before
         if not before:
             return before  # "We moved away from …"
-    ahead = [word for word in map(_stem, map(str.lower, _WORD.findall(sentence))) if word in words_of(sentence)]
+    telling = words_of(sentence)
+    ahead = [word for word in map(_stem, map(str.lower, _WORD.findall(sentence))) if word in telling]
     return frozenset(list(dict.fromkeys(ahead))[:2])
 
 

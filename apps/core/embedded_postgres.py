@@ -135,15 +135,18 @@ def ensure_running(base: Path, *, say: Say | None = None) -> ConnectionInfo:
     return server.attach()
 
 
-def borrow(base: Path) -> ConnectionInfo:
+def borrow(base: Path, *, durable: bool = True) -> ConnectionInfo:
     """Like ``ensure_running``, for as long as this process lives.
 
-    Several processes may borrow the same server; the last one to end stops it.
+    Several processes may borrow the same server; the last one to end stops it. One that is not ``durable`` waits for no
+    disk: it survives its own crash and not that of the machine, so it is for data that anybody can make anew.
     """
     EmbeddedPostgres(base).make_base()
     lease = (base / "borrowers.lock").open("a")
     fcntl.flock(lease, fcntl.LOCK_SH)
-    info = ensure_running(base)
+    server = EmbeddedPostgres(base, durable=durable)
+    server.start()
+    info = server.attach()
     atexit.register(_give_back, lease, base, os.getpid())
     return info
 
@@ -184,8 +187,9 @@ def wanted_version() -> int:
 
 
 class EmbeddedPostgres:
-    def __init__(self, base: Path, *, say: Say | None = None) -> None:
+    def __init__(self, base: Path, *, say: Say | None = None, durable: bool = True) -> None:
         self.base = base.absolute()
+        self.durable = durable
         self.link = self.base / "postgres"
         self.say: Say = say or (lambda sentence: print(sentence, file=sys.stderr))
 
@@ -531,6 +535,8 @@ class EmbeddedPostgres:
             "log_timezone = 'UTC'",
             "log_checkpoints = off",
         ]
+        if not self.durable:
+            lines += ["fsync = off", "full_page_writes = off"]
         if _is_small(Path("/dev/shm"), 1_000_000_000):  # noqa: S108
             # Containers often give it 64 MB; building an index in parallel needs maintenance_work_mem there.
             lines.append("dynamic_shared_memory_type = mmap")

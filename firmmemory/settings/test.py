@@ -11,7 +11,7 @@ os.environ["FIRM_MEMORY_DATA_DIR"] = str(TEST_DATA_DIR)
 os.environ["FIRM_MEMORY_ENV_FILE"] = ""
 
 if not os.environ.get("DATABASE_URL"):
-    borrow(TEST_DATA_DIR)
+    borrow(TEST_DATA_DIR, durable=False)
 
 from .base import *  # noqa: E402, F403
 from .base import DATABASES, Q_CLUSTER, env  # noqa: E402

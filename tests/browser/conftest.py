@@ -16,6 +16,7 @@ from weakref import WeakSet
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connections
 from django.test import Client
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
@@ -47,16 +48,27 @@ def chromium_path() -> str:
     pytest.skip(missing)
 
 
-@pytest.fixture
-def chromium(
-    chromium_path: str, live_server: LiveServer, pool: Mem0Provider, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Browser]:
-    """Started anew for each test: Playwright's event loop would stand in the way of every test that has one."""
-    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-    with sync_playwright() as playwright:
+@pytest.fixture(scope="module")
+def started_chromium(chromium_path: str) -> Iterator[Browser]:
+    """Started once for a module: Playwright's event loop would stand in the way of other tests that have one.
+
+    Django has connections of their own inside of the loop; none stays open on either side of it.
+    """
+    connections.close_all()
+    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
         browser = playwright.chromium.launch(executable_path=chromium_path, args=_ARGUMENTS)
         yield browser
         browser.close()
+        connections.close_all()
+
+
+@pytest.fixture
+def chromium(started_chromium: Browser, live_server: LiveServer, pool: Mem0Provider) -> Iterator[Browser]:
+    """A browser that knows nothing of other tests: all that they opened is closed."""
+    yield started_chromium
+    for context in started_chromium.contexts:
+        context.close()
 
 
 # A person looks before they press: what comes at once after a swap was meant for what stood there before.

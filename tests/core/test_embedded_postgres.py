@@ -97,6 +97,14 @@ def test_pgvector_is_there_and_case_folding_knows_every_script(shared):
         assert connection.execute("SELECT lower('ÄÉЖ')").fetchone() == ("äéж",)
 
 
+def test_it_waits_for_the_disk(shared):
+    _, info = shared
+
+    with info.connect() as connection:
+        for setting in ("fsync", "full_page_writes", "synchronous_commit"):
+            assert connection.execute(f"SHOW {setting}").fetchone() == ("on",)
+
+
 def test_starting_a_running_server_attaches_to_it(shared):
     server, info = shared
     pid = server.postmaster_pid()
@@ -198,7 +206,8 @@ def test_starters_at_the_same_moment_start_one_server(base):
 def test_the_last_of_its_borrowers_stops_it(base):
     code = (
         "import os, sys; from pathlib import Path; from apps.core import embedded_postgres as e;"
-        "e.borrow(Path(sys.argv[1])); os.fork() or sys.exit(); print('there', flush=True); sys.stdin.read()"
+        "e.borrow(Path(sys.argv[1]), durable=False);"
+        "os.fork() or sys.exit(); print('there', flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", code, str(base)]
     first, second, third = (
@@ -207,6 +216,8 @@ def test_the_last_of_its_borrowers_stops_it(base):
     for borrower in (first, second, third):
         assert borrower.stdout.readline() == "there\n"
 
+    with embedded_postgres.attach(base).connect() as connection:
+        assert connection.execute("SHOW fsync").fetchone() == ("off",)
     first.communicate()
     assert EmbeddedPostgres(base).answers()
     second.kill()

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
+from apps.accounts.models import Role, TokenKind, Workspace
+from apps.memories.providers import registry
+from apps.memories.providers.mem0.provider import Mem0Provider
+from tests.conftest import ApiClient, add_person, issue
 from tests.ledger import a_body
+from tests.memories.providers.doubles import HashingEmbedder
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("pool")]
+pytestmark = pytest.mark.django_db
 
 NAMES = [
     *("acme/billing-svc", "org/repo.name", "8b1c2f0e-3a55-4b6e-9a51-7d0c8d1f0a11", "a&b", "50%_off", "50%_Off"),
@@ -29,10 +36,32 @@ NAMES = [
 ]
 
 
-@pytest.fixture
-def statements(api, robo, alice):
+@dataclass
+class World:
+    agent: ApiClient
+    reviewer: ApiClient
+    statements: dict[tuple[str, str], dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def made(module_transaction) -> World:
     """A memory for each name as a repository and as a domain."""
-    agent, reviewer = api(robo), api(alice)
+    embedder = HashingEmbedder(name="local", dimensions=384)
+    with module_transaction(), registry.override(Mem0Provider(embedder)):
+        workspace = Workspace.objects.get(slug="firm")
+        alice = add_person(workspace, "alice", Role.REVIEWER)
+        robo = issue(workspace, "robo", TokenKind.AGENT)
+        token = issue(workspace, "alice-token", TokenKind.REVIEWER, owner=alice)
+        agent, reviewer = (ApiClient(headers={"Authorization": f"Bearer {who.secret}"}) for who in (robo, token))
+        return World(agent, reviewer, remembered(agent, reviewer))
+
+
+@pytest.fixture
+def world(made: World, pool: Mem0Provider) -> World:
+    return made
+
+
+def remembered(agent: ApiClient, reviewer: ApiClient) -> dict[tuple[str, str], dict[str, Any]]:
     found = {}
     for at, name in enumerate(NAMES):
         for place in ("repos", "domains"):
@@ -49,28 +78,25 @@ def search(client, **parameters) -> set[str]:
     return {row["number"] for row in client.get(f"/api/v1/memories/search/?{query}").json()["results"]}
 
 
-def test_each_name_finds_its_own_and_no_other(api, robo, alice, statements):
-    agent, reviewer = api(robo), api(alice)
-    for (place, name), memory in statements.items():
+def test_each_name_finds_its_own_and_no_other(world):
+    for (place, name), memory in world.statements.items():
         assert memory["scope"][place] == [name]
         if name == "null":
             continue  # as a parameter it could mean "nothing", so it is refused there
-        assert search(agent, **{place: name}) == {memory["number"]}, (place, name)
-        queue = reviewer.get(
+        assert search(world.agent, **{place: name}) == {memory["number"]}, (place, name)
+        queue = world.reviewer.get(
             "/api/v1/candidates/", {{"repos": "repo", "domains": "domain"}[place]: name, "status": "approved"}
         )
         assert len(queue.json()["results"]) == 1, (place, name)
 
 
-def test_several_at_once_find_all_of_theirs(api, robo, statements):
+def test_several_at_once_find_all_of_theirs(world):
     names = ["a_b", "axb", "支払いサービス"]
 
-    assert search(api(robo), repos=names) == {statements["repos", name]["number"] for name in names}
+    assert search(world.agent, repos=names) == {world.statements["repos", name]["number"] for name in names}
 
 
-def test_no_name_is_a_pattern(api, robo, statements):
-    client = api(robo)
-
+def test_no_name_is_a_pattern(world):
     for pattern in ("%", "_", "a_", "a%", "_xb", ".*", "a*", "acme/%", "ACME/BILLING-SVC"):
-        assert search(client, repos=pattern) == set(), pattern
-        assert search(client, domains=pattern) == set(), pattern
+        assert search(world.agent, repos=pattern) == set(), pattern
+        assert search(world.agent, domains=pattern) == set(), pattern

@@ -52,9 +52,15 @@ FROM generate_series(1, %(rows)s) AS number
 """
 
 
+@pytest.fixture(scope="module")
+def filled_once(module_transaction: Any) -> None:
+    with module_transaction():
+        fill(Workspace.objects.get(slug="firm"), ROWS)
+
+
 @pytest.fixture
-def filled(workspace: Workspace) -> Workspace:
-    fill(workspace, ROWS)
+def filled(filled_once: None, workspace: Workspace) -> Workspace:
+    scope_sizes.forget_sizes()
     return workspace
 
 

@@ -6,9 +6,11 @@ import json
 from urllib.parse import quote
 from uuid import uuid4
 
+import psycopg
 import pytest
 from django.core.management import call_command
 from django.db import connection
+from django.test import override_settings
 
 from apps.evals.benchmarks import server
 from apps.evals.management.commands.evaluate import BASELINE
@@ -21,17 +23,42 @@ from tests.evals.quality.doubles import a_folder
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.timeout(400)]
 
 
+def this_server() -> str:
+    used = connection.get_connection_params()
+    name = connection.settings_dict["NAME"]
+    return f"postgresql://{used['user']}:{quote(used['password'])}@{used['host']}:{used['port']}/{name}"
+
+
+@pytest.fixture(scope="module")
+def migrated(django_db_setup, django_db_blocker):
+    """The name of a database made and migrated as the command does it, which those of the tests are copied from."""
+    name = f"{server.EVALUATION}_migrated_{uuid4().hex[:8]}"
+    with django_db_blocker.unblock(), override_settings(DATABASE_URL=this_server()), server.using(name):
+        pass
+    yield name
+    with django_db_blocker.unblock(), override_settings(DATABASE_URL=this_server()):
+        server.drop_database(name)
+
+
+def copies_of(migrated):
+    def make_database(url, name):
+        if name in server.databases(name):
+            return False
+        with psycopg.connect(url, autocommit=True) as connected:
+            connected.execute(f'CREATE DATABASE "{name}" TEMPLATE "{migrated}"')
+        return True
+
+    return make_database
+
+
 @pytest.fixture
-def place(settings, tmp_path, monkeypatch):
+def place(migrated, settings, tmp_path, monkeypatch):
     """Where the command would work: databases of its own on this server, its files in a folder of its own."""
     own = f"{server.EVALUATION}_{uuid4().hex[:8]}_"  # other processes of this run have theirs
     monkeypatch.setattr(corpora, "PREFIX", own)
     monkeypatch.setattr(growth, "DATABASE", f"{own}growth")
-    used = connection.get_connection_params()
-    name = connection.settings_dict["NAME"]
-    settings.DATABASE_URL = (
-        f"postgresql://{used['user']}:{quote(used['password'])}@{used['host']}:{used['port']}/{name}"
-    )
+    monkeypatch.setattr(server, "make_database", copies_of(migrated))
+    settings.DATABASE_URL = this_server()
     settings.DATA_DIR = tmp_path
     yield tmp_path
     for database in server.databases(own):

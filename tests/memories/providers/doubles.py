@@ -11,6 +11,7 @@ from uuid import UUID, uuid4
 import numpy as np
 
 from apps.memories.providers.base import MemoryRecord, PoolQuery
+from apps.memories.providers.mem0 import slots
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 RECORDED = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -81,3 +82,17 @@ def store(provider, *records: MemoryRecord) -> list[UUID]:
 
 def found(provider, text: str = "Retries back off exponentially.", **changes) -> set[UUID]:
     return {hit.memory_id for hit in provider.search(a_query(provider, text, limit=1_000, **changes))}
+
+
+def ways(monkeypatch) -> list[str]:
+    """Records which statements a search ran."""
+    taken = []
+    for name in ("count_statement", "exact_statement", "approximate_statement"):
+        real = getattr(slots, name)
+
+        def spy(*args, name=name, real=real):
+            taken.append(name.removesuffix("_statement"))
+            return real(*args)
+
+        monkeypatch.setattr(slots, name, spy)
+    return taken
