@@ -1,5 +1,6 @@
 """Addresses. Each room brings its own: ``urls`` for pages, ``api_urls`` for ``/api/v1/``."""
 
+from django.conf import settings
 from django.contrib import admin
 from django.urls import include, path, re_path
 
@@ -23,12 +24,14 @@ pages = [
     path("", include("apps.answers.urls")),
     path("", include("apps.evals.urls")),
 ]
+oauth = [path("", include("apps.oauth.urls"))]
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("api/v1/", include(api)),
     re_path(r"^api/", problems.unknown_address),
     path("", include("apps.agents.urls")),
+    *(oauth if settings.FIRM_MEMORY_OAUTH else []),
     path("admin/", admin.site.urls),
     *pages,
 ]

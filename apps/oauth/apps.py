@@ -1,0 +1,18 @@
+from django.apps import AppConfig
+from django.conf import settings
+
+
+class OAuthConfig(AppConfig):
+    """The tables are there whether OAuth is on or off, so that switching it migrates nothing; the addresses are not."""
+
+    name = "apps.oauth"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from apps.accounts.selectors import on_other_bearer
+        from apps.core.schedules import register_schedule
+        from apps.oauth.selectors import lent_to
+
+        on_other_bearer(lent_to)
+        if settings.FIRM_MEMORY_OAUTH:
+            register_schedule("oauth-sweep", task="apps.oauth.tasks.sweep", minutes=60)
