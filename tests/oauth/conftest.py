@@ -73,12 +73,11 @@ class Program:
         return query_of(sent["Location"])["code"]
 
     def exchange(self, code: str, **changes: Any) -> Any:
-        return self.ask(
-            grant_type="authorization_code", code=code, redirect_uri=self.redirect, code_verifier=VERIFIER, **changes
-        )
+        fields = {"code": code, "redirect_uri": self.redirect, "code_verifier": VERIFIER}
+        return self.ask(**{"grant_type": "authorization_code", **fields, **changes})
 
     def refresh(self, secret: str, **changes: Any) -> Any:
-        return self.ask(grant_type="refresh_token", refresh_token=secret, **changes)
+        return self.ask(**{"grant_type": "refresh_token", "refresh_token": secret, **changes})
 
     def ask(self, **fields: Any) -> Any:
         body = {"client_id": self.client_id, "resource": f"{BASE}/mcp"} | fields
