@@ -24,14 +24,15 @@ pages = [
     path("", include("apps.answers.urls")),
     path("", include("apps.evals.urls")),
 ]
-oauth = [path("", include("apps.oauth.urls"))]
+# With OAuth switched off there is nothing at its addresses, and nothing of it is loaded.
+oauth = [path("", include("apps.oauth.urls"))] if settings.FIRM_MEMORY_OAUTH else []
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("api/v1/", include(api)),
     re_path(r"^api/", problems.unknown_address),
     path("", include("apps.agents.urls")),
-    *(oauth if settings.FIRM_MEMORY_OAUTH else []),
+    *oauth,
     path("admin/", admin.site.urls),
     *pages,
 ]

@@ -10,11 +10,15 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.test.client import ClientHandler
 
+from firmmemory import urls as switched_off  # noqa: F401 - read now, before a test switches it on
 from tests.conftest import ApiClient
 from tests.pages import form
 
 BASE = "http://testserver"
+FORM = "application/x-www-form-urlencoded"
+HANDLER = ClientHandler(enforce_csrf_checks=False)
 CALLBACK = "http://localhost:3118/callback"
 VERIFIER = "a-verifier-of-at-least-forty-three-characters-000"
 CHALLENGE = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).decode().rstrip("=")
@@ -40,6 +44,10 @@ class Program:
     redirect: str = CALLBACK
     name: str = "Claude Code"
     http: ApiClient = field(default_factory=ApiClient)
+
+    def __post_init__(self) -> None:
+        # Making one looks through all static files, which takes longer than the rest of a test.
+        self.person.handler = self.http.handler = HANDLER
 
     def register(self, **changes: Any) -> Any:
         body = {"client_name": self.name, "redirect_uris": [self.redirect]} | changes
@@ -82,13 +90,11 @@ class Program:
     def ask(self, **fields: Any) -> Any:
         body = {"client_id": self.client_id, "resource": f"{BASE}/mcp"} | fields
         kept = {name: value for name, value in body.items() if value is not None}
-        return Client().post(
-            "/oauth/token", urlencode(kept, doseq=True), content_type="application/x-www-form-urlencoded"
-        )
+        return self.http.post("/oauth/token", urlencode(kept, doseq=True), content_type=FORM)
 
     def give_back(self, secret: str) -> Any:
         body = urlencode({"client_id": self.client_id, "token": secret})
-        return Client().post("/oauth/revoke", body, content_type="application/x-www-form-urlencoded")
+        return self.http.post("/oauth/revoke", body, content_type=FORM)
 
 
 @pytest.fixture

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from django.conf import settings
+from django.urls import include, path
 
 from firmmemory import urls as project
 from firmmemory.urls import handler400, handler403, handler404, handler500  # noqa: F401
 
-assert not settings.FIRM_MEMORY_OAUTH or project.oauth
-urlpatterns = [*project.oauth, *project.urlpatterns]
+urlpatterns = [path("", include("apps.oauth.urls")), *project.urlpatterns]
