@@ -11,8 +11,10 @@ class OAuthConfig(AppConfig):
     def ready(self) -> None:
         from apps.accounts.selectors import on_other_bearer
         from apps.core.schedules import register_schedule
+        from apps.oauth.constraints import register
         from apps.oauth.selectors import lent_to
 
+        register()
         on_other_bearer(lent_to)
         if settings.FIRM_MEMORY_OAUTH:
             register_schedule("oauth-sweep", task="apps.oauth.tasks.sweep", minutes=60)

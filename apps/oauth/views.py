@@ -17,7 +17,7 @@ from django.utils.cache import add_never_cache_headers
 from apps.accounts.pages import PageRequest, page
 from apps.accounts.selectors import principal_for_user
 from apps.accounts.sessions import session_memberships, session_principal
-from apps.accounts.throttling import WRITE, client_address, spend, spend_anonymous, spend_registration
+from apps.accounts.throttling import WRITE, spend, spend_anonymous, spend_registration
 from apps.core import request_id
 from apps.core.errors import DomainError, Malformed
 from apps.core.methods import looked_at, only, posted
@@ -120,10 +120,9 @@ def _decided(request: HttpRequest, what: Asked, form: ConsentForm) -> HttpRespon
 
 
 def _asking(request: HttpRequest, what: Asked, form: ConsentForm, *, status: int = 200) -> HttpResponse:
-    context = {"what": what, "form": form, "person": request.user, "address": client_address(request)}
+    context = {"what": what, "form": form, "person": request.user}
     response = render(request, "oauth/consent.html", context, status=status)
     add_never_cache_headers(response)
-    response["Referrer-Policy"] = "no-referrer"
     # Chromium holds the redirect that follows a form to the same rule as the form.
     response._csp_update = {"form-action": what.place.source}  # type: ignore[attr-defined]
     return response
