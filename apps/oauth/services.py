@@ -93,6 +93,20 @@ def connection_end(connection: Connection, *, why: str) -> None:
     _end(who, connection, why=why)
 
 
+@transaction.atomic
+def connections_end(*, principal: Principal, username: str | None = None) -> int:
+    """End every connection in the workspace, or those of one person; for operators. Returns how many there were."""
+    if not principal.is_operator:
+        raise Forbidden("Only an operator ends the connections of others. An admin revokes tokens in the admin.")
+    living = Connection.objects.filter(workspace=principal.workspace, token__revoked_at__isnull=True)
+    if username is not None:
+        living = living.filter(token__owner__username=username)
+    found = list(living.select_related("token", "workspace"))
+    for connection in found:
+        _end(principal, connection)
+    return len(found)
+
+
 def refresh_spend(connection: Connection, digest: str) -> None:
     """Remember that a refresh token was used, so that it is known when it comes again."""
     connection.spent = [*connection.spent, digest][-SPENT_KEPT:]
