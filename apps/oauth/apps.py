@@ -1,5 +1,4 @@
 from django.apps import AppConfig
-from django.conf import settings
 
 
 class OAuthConfig(AppConfig):
@@ -16,5 +15,4 @@ class OAuthConfig(AppConfig):
 
         register()
         on_other_bearer(lent_to)
-        if settings.FIRM_MEMORY_OAUTH:
-            register_schedule("oauth-sweep", task="apps.oauth.tasks.sweep", minutes=60)
+        register_schedule("oauth: clear away", task="apps.oauth.tasks.sweep", minutes=60)

@@ -40,9 +40,9 @@ Answer = tuple[int, dict[str, Any]]
 class Unfit(Exception):
     """An error of the token endpoint."""
 
-    def __init__(self, error: str, description: str, status: int = HTTPStatus.BAD_REQUEST) -> None:
+    def __init__(self, error: str, description: str) -> None:
         super().__init__(description)
-        self.error, self.status = error, status
+        self.error = error
 
 
 @transaction.atomic
@@ -94,7 +94,7 @@ def exchanged(request: HttpRequest) -> Answer:
             return _refreshed(request)
         raise Unfit("unsupported_grant_type", "Only authorization_code and refresh_token are taken here.")
     except Unfit as refusal:
-        return refusal.status, {"error": refusal.error, "error_description": str(refusal)}
+        return _unfit(refusal)
 
 
 @transaction.atomic
@@ -142,9 +142,13 @@ def _refreshed(request: HttpRequest) -> Answer:
 @transaction.atomic
 def given_back(request: HttpRequest) -> Answer:
     """RFC 7009. Giving back the refresh token ends the connection; the answer never says whether anything was there."""
+    try:
+        _require_once(request)
+    except Unfit as refusal:
+        return _unfit(refusal)
     secret, client_id = request.POST.get("token", ""), request.POST.get("client_id", "")
     if not secret or not client_id:
-        return HTTPStatus.BAD_REQUEST, {"error": "invalid_request", "error_description": "Send token and client_id."}
+        return _unfit(Unfit("invalid_request", "Send token and client_id."))
     issued = Token.objects.by_value(_plain(secret)).filter(
         client_id=client_id, type__in=[Token.Type.ACCESS_TOKEN, Token.Type.REFRESH_TOKEN]
     )
@@ -164,6 +168,10 @@ def _made(request: HttpRequest) -> Answer:
     except OAuth2Error as error:
         return error.status_code, dict(error.twotuples)
     return int(status), json.loads(body) if body else {}
+
+
+def _unfit(refusal: Unfit) -> Answer:
+    return HTTPStatus.BAD_REQUEST, {"error": refusal.error, "error_description": str(refusal)}
 
 
 def _no_longer() -> Answer:

@@ -23,6 +23,7 @@ SPENT_KEPT: Final = 20
 
 COPIED_CODE: Final = "An authorization code came twice, so somebody has a copy of it."
 COPIED_REFRESH: Final = "A refresh token came twice, so somebody has a copy of it."
+RAN_OUT: Final = "It was not used until its last token ran out."
 GIVEN_BACK: Final = "The client gave it back."
 
 
@@ -104,6 +105,16 @@ def connections_end(*, principal: Principal, username: str | None = None) -> int
     found = list(living.select_related("token", "workspace"))
     for connection in found:
         _end(principal, connection)
+    return len(found)
+
+
+@transaction.atomic
+def connections_run_out() -> int:
+    """End connections of which no code and no token is left, so that what is listed as living is."""
+    held = set(Token.objects.values_list("data__grant_id", flat=True))
+    found = Connection.objects.filter(token__revoked_at__isnull=True).exclude(grant_id__in=held - {None})
+    for connection in found.select_related("token", "workspace"):
+        connection_end(connection, why=RAN_OUT)
     return len(found)
 
 

@@ -22,6 +22,7 @@ from tests.agents.calling import Agent
 from tests.conftest import ApiClient, issue
 from tests.ledger import a_body, of_person
 from tests.oauth.conftest import BASE, Program, query_of
+from tests.pages import words
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("pool")]
 
@@ -220,6 +221,17 @@ def test_a_refresh_token_runs_out_when_it_is_not_used(tokens, alice):
     assert not opens(held["access_token"])
     assert sweep() >= 2
     assert not Token.objects.exists()
+    assert ApiToken.objects.get(owner=alice).revoked_at is not None
+    assert "ran out" in AuditEvent.objects.get(verb="revoke").after["why"]
+
+
+def test_clearing_away_leaves_what_is_living(tokens, program, alice, bob):
+    held, waiting = tokens(alice), program(bob)
+    code = waiting.code()
+
+    assert sweep() == 0
+    assert opens(held["access_token"])
+    assert waiting.exchange(code).status_code == 200
 
 
 # --- what opens ----------------------------------------------------------------------------------------------
@@ -300,7 +312,8 @@ def test_giving_back_an_access_token_ends_that_one_alone(tokens, alice, program,
     assert not opens(held["access_token"])
     assert held["program"].refresh(held["refresh_token"]).status_code == 200
     assert held["program"].give_back("unknown").status_code == 200
-    assert held["program"].give_back("").status_code == 400
+    for nothing in ("", "a\x00b"):
+        assert held["program"].give_back(nothing).status_code == 400
 
 
 # --- who it is -----------------------------------------------------------------------------------------------
@@ -444,6 +457,8 @@ def test_a_person_sees_and_ends_their_own(tokens, alice, bob, browser):
     assert browser(alice).post(address).status_code == 404
     assert "Nothing is connected" in browser(alice).get("/accounts/agents/").content.decode()
     assert AuditEvent.objects.filter(verb="revoke", user=alice).exists()
+    trail = words(browser(alice).get("/audit/?kind=token"))
+    assert "connected" in trail and "revoked" in trail and "Claude Code · alice" in trail
 
 
 def test_an_admin_sees_and_revokes_it_among_the_tokens(tokens, alice, dave, browser):
@@ -465,6 +480,15 @@ def test_an_ended_connection_leaves_its_rows(tokens, alice):
         Connection.objects.update(grant_id="another")
     with pytest.raises(DatabaseError), transaction.atomic():
         Connection.objects.all().delete()
+
+
+def test_its_token_becomes_nothing_else(tokens, alice, bob):
+    from django.db import DatabaseError, transaction
+
+    tokens(alice)
+    for change in ({"kind": "reviewer"}, {"owner": bob}, {"digest": "0" * 64}):
+        with pytest.raises(DatabaseError), transaction.atomic():
+            ApiToken.objects.update(**change)
 
 
 def test_a_connection_and_its_token_are_of_one_workspace(tokens, alice, other_workspace, workspace):
