@@ -16,7 +16,8 @@ from django.http import QueryDict
 
 from apps.core.errors import Malformed
 from apps.oauth.addresses import PROPOSE, SCOPES, base, known_resource, resource
-from apps.oauth.redirects import Place, matches, place
+from apps.oauth.clients import may_be_answered
+from apps.oauth.redirects import Place, place
 
 MAX_STATE: Final = 1_000
 _VISIBLE: Final = re.compile(r"[\x20-\x7e]*")
@@ -62,7 +63,7 @@ def asked(parameters: QueryDict) -> Asked:
     """``Malformed`` where nobody can be answered, ``Refused`` where the client can."""
     client, where = _who(parameters), _once(parameters, "redirect_uri")
     found = place(where)
-    if found is None or not any(matches(found, known) for known in client.get_redirect_uris()):
+    if found is None or not may_be_answered(client, found):
         raise Malformed(
             "The program that sent you here wants the answer at an address that is not registered for it. Nothing was "
             "allowed. Remove the connection in that program and connect it again.",

@@ -22,7 +22,7 @@ from apps.core.environment import SCHEMES_OF_BROWSERS
 from apps.core.errors import Forbidden, Invalid
 from apps.core.screening import masked
 from apps.oauth.addresses import SCOPES
-from apps.oauth.redirects import Place, may_register, place
+from apps.oauth.redirects import Place, matches, may_register, place
 
 MAX_BODY_BYTES: Final = 16 * 1024
 MAX_REDIRECTS: Final = 10
@@ -33,7 +33,7 @@ MOST_UNUSED: Final = 500
 UNUSED_FOR: Final = timedelta(hours=24)
 
 GRANTS: Final = ("authorization_code", "refresh_token")
-_KIND: Final = "registered"
+REGISTERED: Final = "registered"
 
 
 def shown_name(name: object) -> str:
@@ -54,7 +54,7 @@ def client_register(metadata: dict[str, Any]) -> Client:
     if settings.FIRM_MEMORY_OAUTH_REGISTRATION == "off":
         raise Forbidden("Clients do not register themselves here. Ask an operator to add yours.")
     _require_what_is_offered(metadata)
-    return client_add(name=shown_name(metadata.get("client_name")), redirects=_redirects(metadata), kind=_KIND)
+    return client_add(name=shown_name(metadata.get("client_name")), redirects=_redirects(metadata), kind=REGISTERED)
 
 
 @transaction.atomic
@@ -74,18 +74,25 @@ def client_add(*, name: str, redirects: list[Place], kind: str = "added") -> Cli
     client.set_scopes(list(SCOPES))
     client.set_default_scopes(list(SCOPES))
     client.save(force_insert=True)
-    if kind == _KIND:
+    if kind == REGISTERED:
         clients_forget()
     return client
 
 
 def clients_forget() -> int:
     """Remove clients that registered themselves and that nobody has connected: the old ones, and what is too many."""
-    unused = Client.objects.filter(data__kind=_KIND, connections__isnull=True)
+    unused = Client.objects.filter(data__kind=REGISTERED, connections__isnull=True)
     crowd = unused.order_by("-created_at", "-pk").values_list("pk", flat=True)[MOST_UNUSED : MOST_UNUSED * 2]
     gone, _ = unused.filter(created_at__lt=now() - UNUSED_FOR).delete()
     more, _ = Client.objects.filter(pk__in=list(crowd), connections__isnull=True).delete()
     return gone + more
+
+
+def may_be_answered(client: Client, where: Place) -> bool:
+    """Whether the address is registered, and still one that an operator allows where the client came by itself."""
+    if not any(matches(where, known) for known in client.get_redirect_uris()):
+        return False
+    return (client.data or {}).get("kind") != REGISTERED or may_register(where)
 
 
 def described(client: Client) -> dict[str, Any]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import copy
 import json
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from allauth.idp.oidc.adapter import get_adapter
 from allauth.idp.oidc.internal.oauthlib.server import get_server
-from allauth.idp.oidc.internal.oauthlib.utils import extract_params, get_validator_context
+from allauth.idp.oidc.internal.oauthlib.utils import get_validator_context
 from allauth.idp.oidc.models import Token
 from django.db import transaction
 from django.http import HttpRequest
@@ -35,6 +35,7 @@ from apps.oauth.services import (
 )
 
 Answer = tuple[int, dict[str, Any]]
+_FORM: Final = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
 class Unfit(Exception):
@@ -43,6 +44,7 @@ class Unfit(Exception):
     def __init__(self, error: str, description: str) -> None:
         super().__init__(description)
         self.error = error
+        self.status = HTTPStatus.UNAUTHORIZED if error == "invalid_client" else HTTPStatus.BAD_REQUEST
 
 
 @transaction.atomic
@@ -84,7 +86,7 @@ def allowed(
 def exchanged(request: HttpRequest) -> Answer:
     """A code or a refresh token for tokens. What is found out in doing so is kept, even if the answer is a refusal."""
     try:
-        _require_once(request)
+        _require_plain(request)
         context = get_validator_context()
         context.requested_resources = _resources(request)
         kind = request.POST.get("grant_type")
@@ -143,13 +145,13 @@ def _refreshed(request: HttpRequest) -> Answer:
 def given_back(request: HttpRequest) -> Answer:
     """RFC 7009. Giving back the refresh token ends the connection; the answer never says whether anything was there."""
     try:
-        _require_once(request)
+        _require_plain(request)
     except Unfit as refusal:
         return _unfit(refusal)
     secret, client_id = request.POST.get("token", ""), request.POST.get("client_id", "")
     if not secret or not client_id:
         return _unfit(Unfit("invalid_request", "Send token and client_id."))
-    issued = Token.objects.by_value(_plain(secret)).filter(
+    issued = Token.objects.by_value(secret).filter(
         client_id=client_id, type__in=[Token.Type.ACCESS_TOKEN, Token.Type.REFRESH_TOKEN]
     )
     for each in issued:
@@ -164,14 +166,15 @@ def given_back(request: HttpRequest) -> Answer:
 def _made(request: HttpRequest) -> Answer:
     """What allauth answers to this request for tokens."""
     try:
-        _, body, status = get_server().create_token_response(*extract_params(request))
+        body = urlencode(list(request.POST.items()))
+        _, answer, status = get_server().create_token_response("/", "POST", body, _FORM)
     except OAuth2Error as error:
         return error.status_code, dict(error.twotuples)
-    return int(status), json.loads(body) if body else {}
+    return int(status), json.loads(answer) if answer else {}
 
 
 def _unfit(refusal: Unfit) -> Answer:
-    return HTTPStatus.BAD_REQUEST, {"error": refusal.error, "error_description": str(refusal)}
+    return refusal.status, {"error": refusal.error, "error_description": str(refusal)}
 
 
 def _no_longer() -> Answer:
@@ -188,25 +191,22 @@ def _resources(request: HttpRequest) -> list[str] | None:
     return [each for each in named if each is not None] or None
 
 
-def _require_once(request: HttpRequest) -> None:
+def _require_plain(request: HttpRequest) -> None:
+    """Each parameter once, in the body, in plain characters; and no credentials of a client, since none has any."""
     if request.GET:
         raise Unfit("invalid_request", "Parameters belong into the body, where no log keeps them.")
     twice = [name for name, values in request.POST.lists() if len(values) > 1 and name != "resource"]
     if twice:
         raise Unfit("invalid_request", "A parameter stands twice.")
-    if any(
-        "\x00" in value or not value.isprintable() for values in dict(request.POST.lists()).values() for value in values
-    ):
+    if not all(value.isascii() and value.isprintable() for _, values in request.POST.lists() for value in values):
         raise Unfit("invalid_request", "A parameter holds a character that no token has.")
+    if request.headers.get("Authorization"):
+        raise Unfit("invalid_client", "No client has a secret here. Send client_id in the body, and no Authorization.")
 
 
 def _lookup(kind: str, secret: str) -> Token | None:
-    return Token.objects.by_value(_plain(secret)).filter(type=kind).first() if secret else None
+    return Token.objects.by_value(secret).filter(type=kind).first() if secret else None
 
 
 def _digest(secret: str) -> str:
-    return str(get_adapter().hash_token(_plain(secret)))
-
-
-def _plain(secret: str) -> str:
-    return secret.encode("utf-8", "replace").decode()
+    return str(get_adapter().hash_token(secret))

@@ -111,11 +111,13 @@ def connections_end(*, principal: Principal, username: str | None = None) -> int
 @transaction.atomic
 def connections_run_out() -> int:
     """End connections of which no code and no token is left, so that what is listed as living is."""
+    # Connections first: one that is made in between comes with its code, and is not among them.
+    living = list(Connection.objects.filter(token__revoked_at__isnull=True).select_related("token", "workspace"))
     held = set(Token.objects.values_list("data__grant_id", flat=True))
-    found = Connection.objects.filter(token__revoked_at__isnull=True).exclude(grant_id__in=held - {None})
-    for connection in found.select_related("token", "workspace"):
+    ended = [connection for connection in living if connection.grant_id not in held]
+    for connection in ended:
         connection_end(connection, why=RAN_OUT)
-    return len(found)
+    return len(ended)
 
 
 def refresh_spend(connection: Connection, digest: str) -> None:

@@ -82,6 +82,14 @@ def test_elsewhere_the_port_is_part_of_the_address(program, alice, settings):
     assert client.person.get(client.address()).status_code == 200
 
 
+def test_an_operator_who_takes_a_host_back_is_obeyed(program, alice, settings):
+    settings.FIRM_MEMORY_OAUTH_HOSTS = ["agents.example"]
+    client = program(alice, redirect="https://agents.example/callback")
+    settings.FIRM_MEMORY_OAUTH_HOSTS = []
+
+    assert client.person.get(client.address()).status_code == 400
+
+
 def test_two_addresses_are_none(program, alice):
     client = program(alice)
 

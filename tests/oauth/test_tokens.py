@@ -9,7 +9,7 @@ import pytest
 from allauth.idp.oidc.models import Token
 from django.test import Client
 
-from apps.accounts.models import ApiToken, AuditEvent, Membership, Role
+from apps.accounts.models import ApiToken, Audience, AuditEvent, Membership, Role
 from apps.accounts.selectors import principal_for_token
 from apps.accounts.services import member_remove, token_revoke
 from apps.candidates.models import Candidate
@@ -17,10 +17,11 @@ from apps.core.clock import now
 from apps.core.errors import NotAuthenticated
 from apps.oauth.models import Connection
 from apps.oauth.tasks import sweep
+from apps.sources.models import Source
 from tests import ledger
 from tests.agents.calling import Agent
 from tests.conftest import ApiClient, issue
-from tests.ledger import a_body, of_person
+from tests.ledger import a_body, a_source, of_person
 from tests.oauth.conftest import BASE, Program, query_of
 from tests.pages import words
 
@@ -76,6 +77,7 @@ def test_a_code_works_once_and_its_copy_ends_everything(program, alice):
         ({"code": "guessed"}, "invalid_grant"),
         ({"code": ""}, "invalid_grant"),
         ({"code": "a\x00b"}, "invalid_request"),
+        ({"code_verifier": "é" * 43}, "invalid_request"),
         ({"client_id": "unknown"}, "invalid_client"),
         ({"client_id": ""}, "invalid_client"),
         ({"client_secret": "guessed"}, "invalid_client"),
@@ -123,6 +125,33 @@ def test_parameters_in_the_address_are_refused(program, alice):
 
     assert answer.json()["error"] == "invalid_request"
     assert Client().get("/oauth/token").status_code == 405
+
+
+@pytest.mark.parametrize(
+    "header", ["Basic !", "Basic AA==", "Basic ADo=", "Basic Og==", "Bearer x", "Basic " + "A" * 3_000]
+)
+def test_credentials_of_a_client_are_refused_since_none_has_any(program, alice, header):
+    client = program(alice)
+    body = {"grant_type": "authorization_code", "code": client.code(), "client_id": client.client_id}
+
+    for address in ("/oauth/token", "/oauth/revoke"):
+        answer = Client().post(address, body | {"token": "x"}, headers={"Authorization": header})
+        assert (answer.status_code, answer.json()["error"]) == (401, "invalid_client")
+
+
+@pytest.mark.parametrize("grant", ["authorization_code", "refresh_token"])
+def test_whatever_comes_is_answered_as_oauth_has_it(program, alice, settings, grant):
+    settings.FIRM_MEMORY_THROTTLE = False
+    client = program(alice)
+    hostile = ["", " ", "é" * 50, "a\x00b", "\ud83d", "%00", "x" * 20_000, "' OR 1=1 --", "[]", "\u202e", "a\r\nb"]
+
+    for name in ("code", "refresh_token", "code_verifier", "client_id", "redirect_uri", "resource", "scope", "unknown"):
+        for value in hostile:
+            sent = value.encode("utf-8", "surrogatepass")
+            fields = {"code": "x", "refresh_token": "x", "code_verifier": "y" * 43, "redirect_uri": client.redirect}
+            answer = client.ask(**{"grant_type": grant, **fields, name: sent})
+            assert answer.status_code in (400, 401), (name, value)
+            assert set(answer.json()) <= {"error", "error_description"}, (name, value)
 
 
 def test_a_code_of_a_connection_that_ended_is_worth_nothing(program, alice):
@@ -388,6 +417,17 @@ def test_reading_is_all_that_the_person_allowed(tokens, alice):
     ):
         assert agent.call(tool, **given).is_error
     assert not Candidate.objects.exists()
+
+
+def test_what_is_restricted_stays_with_the_person(tokens, alice, workspace, remember, api):
+    board = Audience.objects.create(workspace=workspace, name="board")
+    board.members.add(alice)
+    Source.objects.create(workspace=workspace, kind="chat", reference="#board/1", audience=board)
+    candidate = ledger.propose(of_person(alice), "Salaries rise in May.", sources=(a_source("#board/1", kind="chat"),))
+    held = tokens(alice)
+
+    assert api(alice).get(f"/api/v1/candidates/{candidate.pk}/").status_code == 200
+    assert rest(for_rest(held["program"])).get(f"/api/v1/candidates/{candidate.pk}/").status_code in (403, 404)
 
 
 def test_it_is_of_the_workspace_that_was_chosen(tokens, program, alice, other_workspace, remember, charlie):
