@@ -103,7 +103,7 @@ def test_two_addresses_are_none(program, alice):
     [
         "unknown",
         "",
-        "a" * 500,
+        pytest.param("a" * 500, id="long"),
         "https://claude.ai/oauth/claude-code-client-metadata",
         "https://127.0.0.1/client.json",
         "https://localhost/client.json",
@@ -190,7 +190,7 @@ def test_what_will_not_do_goes_back_to_the_client(program, alice, changes, error
     assert nothing_was_made()
 
 
-@pytest.mark.parametrize("state", ["x" * 1_001, "a\x00b", "a\nb", "é"])
+@pytest.mark.parametrize("state", ["x" * 1_001, "a\x00b", "a\nb", "é"], ids=["long", "nul", "lines", "letter"])
 def test_a_state_that_no_client_makes_is_not_repeated(program, alice, state):
     client = program(alice)
 
@@ -285,7 +285,7 @@ def test_nobody_frames_the_page_keeps_it_or_learns_where_it_was(program, alice):
         ("{{ settings.SECRET_KEY }}", "{{ settings.SECRET_KEY }}"),
         ("Claude\u202eedoC\u200b\x07", "ClaudeedoC"),
         ("two\nlines\tand  more", "two lines and more"),
-        ("x" * 5_000, "x" * 59 + "…"),
+        pytest.param("x" * 5_000, "x" * 59 + "…", id="long"),
         ("\u200b\u202e", "A client without a name"),
         ("", "A client without a name"),
         (None, "A client without a name"),

@@ -118,7 +118,7 @@ def test_switched_off_nobody_registers_and_what_an_operator_added_works(nobody, 
         "//agents.example/callback",
         "/callback",
         "",
-        "x" * 5_000,
+        pytest.param("x" * 5_000, id="long"),
         None,
         7,
         ["https://agents.example/"],
@@ -159,6 +159,7 @@ def test_metadata_that_will_not_do_names_its_member(nobody, changes, error):
 @pytest.mark.parametrize(
     "body",
     [b"", b"[]", b"null", b"{", b'"x"', b"\xff", b'{"redirect_uris":', b'{"a":1,"a":2}', b"[" * 5_000, b"x" * 20_000],
+    ids=range(10),
 )
 def test_what_is_no_object_is_refused(nobody, body):
     answer = nobody.http.generic("POST", "/oauth/register", body, content_type="application/json")
