@@ -1,5 +1,6 @@
 """Addresses. Each room brings its own: ``urls`` for pages, ``api_urls`` for ``/api/v1/``."""
 
+from django.conf import settings
 from django.contrib import admin
 from django.urls import include, path, re_path
 
@@ -24,12 +25,15 @@ pages = [
     path("", include("apps.answers.urls")),
     path("", include("apps.evals.urls")),
 ]
+# With OAuth switched off there is nothing at its addresses, and nothing of it is loaded.
+oauth = [path("", include("apps.oauth.urls"))] if settings.FIRM_MEMORY_OAUTH else []
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("api/v1/", include(api)),
     re_path(r"^api/", problems.unknown_address),
     path("", include("apps.agents.urls")),
+    *oauth,
     path("admin/", admin.site.urls),
     *pages,
 ]

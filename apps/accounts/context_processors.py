@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
@@ -12,10 +13,14 @@ from apps.core.errors import Forbidden
 
 
 def principal(request: HttpRequest) -> dict[str, Any]:
-    """``principal`` and ``workspaces`` for the frame around a page; nothing is looked up until it is shown."""
+    """``principal``, ``workspaces`` and whether there is ``oauth``, for the frame around a page.
+
+    Nothing is looked up until it is shown.
+    """
     return {
         "principal": SimpleLazyObject(lambda: _principal(request)),
         "workspaces": SimpleLazyObject(lambda: _workspaces(request)),
+        "oauth": settings.FIRM_MEMORY_OAUTH,
     }
 
 

@@ -28,6 +28,7 @@ class Principal:
     audience_ids: frozenset[int]
     via: str
     request_id: str = ""
+    lent_read_only: bool = False  # the token may write, and whoever it was lent to may not
 
     @property
     def key(self) -> str:
@@ -56,7 +57,7 @@ class Principal:
 
     @property
     def read_only(self) -> bool:
-        return self.token is not None and self.token.read_only
+        return self.lent_read_only or (self.token is not None and self.token.read_only)
 
     @property
     def repository_limit(self) -> tuple[int, ...]:

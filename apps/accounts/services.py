@@ -171,6 +171,29 @@ def token_create(
     return token, secret
 
 
+def token_lend(*, principal: Principal, name: str, read_only: bool, repository_ids: Iterable[int] = ()) -> ApiToken:
+    """A token of kind agent, owned by the person who asks, that nobody knows the secret of.
+
+    It stands behind what a client is lent by OAuth: nobody can send it as a bearer. Any member may have one made, since
+    it may do less than they may and decides nothing.
+    """
+    person = principal.user
+    if principal.kind != "person" or person is None:
+        raise Forbidden("Only a person who has signed in connects an agent.")
+    _check_owner(principal.workspace, TokenKind.AGENT, person)
+    _check_token(name, None, 1.0)
+    return ApiToken.objects.create(
+        workspace=principal.workspace,
+        name=name.strip(),
+        kind=TokenKind.AGENT,
+        owner=person,
+        digest=token_digest(secrets.token_urlsafe(SECRET_BYTES)),
+        prefix="OAuth",
+        read_only=read_only,
+        repository_ids=sorted(set(repository_ids)),
+    )
+
+
 def builtin_bot(workspace: Workspace, name: str) -> ApiToken:
     """The ownerless bot that stands behind what operators bring in by a command. Nobody knows its secret."""
     known = ApiToken.objects.filter(workspace=workspace, name=name).first()
@@ -186,6 +209,12 @@ def builtin_bot(workspace: Workspace, name: str) -> ApiToken:
 def token_revoke(*, principal: Principal, token: ApiToken) -> ApiToken:
     """End a token now. Revoking it again changes nothing."""
     _require_admin(principal, to="revoke tokens")
+    return token_end(principal=principal, token=token)
+
+
+@transaction.atomic
+def token_end(*, principal: Principal, token: ApiToken, why: str = "") -> ApiToken:
+    """The same for callers that know by what right: whoever lent a token, and whoever finds that it was stolen."""
     locked = ApiToken.objects.select_for_update(of=("self",)).filter(pk=token.pk, workspace=principal.workspace).first()
     if locked is None:
         raise NotFound("There is no such token in this workspace.")
@@ -197,7 +226,7 @@ def token_revoke(*, principal: Principal, token: ApiToken) -> ApiToken:
             "revoke",
             subject_kind="token",
             subject_id=locked.pk,
-            after={"name": locked.name, "revoked_at": locked.revoked_at.isoformat()},
+            after={"name": locked.name, "revoked_at": locked.revoked_at.isoformat()} | ({"why": why} if why else {}),
         )
     return locked
 

@@ -16,7 +16,7 @@ from apps.core.errors import TooMany
 if TYPE_CHECKING:
     from rest_framework.views import APIView  # at run time DRF's views import this module
 
-READ, WRITE, SEARCH, ANONYMOUS = "read", "write", "search", "anonymous"
+READ, WRITE, SEARCH, ANONYMOUS, REGISTRATION = "read", "write", "search", "anonymous", "registration"
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
@@ -39,6 +39,11 @@ def spend(principal: Principal, kind: str) -> None:
 def spend_anonymous(request: HttpRequest) -> None:
     """Count one request that showed no valid credentials, by its address."""
     _spend(f"address:{client_address(request)}", ANONYMOUS)
+
+
+def spend_registration(request: HttpRequest) -> None:
+    """Count one client that registers itself, by its address: each leaves a row behind."""
+    _spend(f"address:{client_address(request)}:{REGISTRATION}", REGISTRATION)
 
 
 def rate(kind: str) -> int:

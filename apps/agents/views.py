@@ -22,10 +22,12 @@ from apps.core.chunked import MAX_BYTES
 from apps.core.errors import Forbidden, Unavailable
 from apps.core.methods import posted
 from apps.core.parsers import read_bounded
+from apps.oauth.doors import challenged
 
 
 @csrf_exempt
 @posted
+@challenged("mcp")
 def mcp(request: HttpRequest) -> HttpResponse:
     """Takes a bearer token and no session, so that no page of another site can ask in somebody's name.
 

@@ -6,15 +6,25 @@ Every setting is read through one ``Environment``, which goes on with the defaul
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
 _ON: Final = ("on", "true", "yes", "1")
 _OFF: Final = ("off", "false", "no", "0")
 _SHOWN: Final = 60
+_HOST: Final = re.compile(r"(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,62})(\.[a-z0-9]([a-z0-9-]{0,62}))+")
+_SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]{0,39}")
+SCHEMES_OF_BROWSERS: Final = frozenset(
+    (
+        *("http", "https", "javascript", "data", "file", "blob", "about", "vbscript", "ws", "wss", "ftp", "mailto"),
+        *("tel", "sms", "view-source", "filesystem", "chrome", "content", "intent", "jar", "resource", "urn"),
+    )
+)
 
 
 class Environment:
@@ -77,6 +87,20 @@ class Environment:
             self._will_not_do(name, "Write each with its scheme, such as https://memory.example.com.")
         return found
 
+    def hosts(self, name: str) -> list[str]:
+        """Host names alone, in lower case."""
+        found = [host.lower() for host in self.listed(name)]
+        if any(not _HOST.fullmatch(host) for host in found):
+            self._will_not_do(name, "Write host names alone, with commas between, such as vscode.dev.")
+        return found
+
+    def schemes(self, name: str) -> list[str]:
+        """Schemes that programs register for themselves, such as ``cursor``; none that a browser acts upon."""
+        found = [scheme.lower() for scheme in self.listed(name)]
+        if any(not _SCHEME.fullmatch(scheme) or scheme in SCHEMES_OF_BROWSERS for scheme in found):
+            self._will_not_do(name, "Write schemes of programs without colon, with commas between, such as cursor.")
+        return [scheme for scheme in found if scheme not in SCHEMES_OF_BROWSERS]
+
     def _will_not_do(self, name: str, advice: str) -> None:
         self.problem(f"{name} is {self.text(name)[:_SHOWN]!r}. {advice}")
 
@@ -87,6 +111,25 @@ def listening(environment: Environment) -> tuple[str, int]:
     if any(character.isspace() or character == "/" for character in host):
         environment.problem(f"FIRM_MEMORY_BIND is {host[:_SHOWN]!r}. Write one address, such as 127.0.0.1 or ::1.")
     return host, environment.number("FIRM_MEMORY_PORT", 8100, least=1, most=65_535)
+
+
+def base_url(environment: Environment, host: str, port: int) -> str:
+    """The address by which others reach this service, as scheme and host; where it listens, unless told."""
+    written = environment.text("FIRM_MEMORY_BASE_URL").rstrip("/").lower()
+    here = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    if not written:
+        return here
+    try:
+        parts = urlsplit(written)
+        plain = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        plain = False
+    if not plain or written != f"{parts.scheme}://{parts.netloc}" or "@" in written or any(map(str.isspace, written)):
+        environment.problem(
+            f"FIRM_MEMORY_BASE_URL is {written[:_SHOWN]!r}. Write scheme and host alone, such as https://memory.example.com."
+        )
+        return here
+    return written
 
 
 def web_processes(environment: Environment) -> tuple[int, int]:

@@ -13,7 +13,7 @@ import environ
 from csp.constants import NONE, SELF
 
 from apps.core.database import database_settings, is_owner_command
-from apps.core.environment import Environment, listening, web_processes
+from apps.core.environment import Environment, base_url, listening, web_processes
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 
@@ -42,6 +42,15 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 FIRM_MEMORY_BIND, FIRM_MEMORY_PORT = listening(environment)
 # Used by gunicorn.conf.py, which gunicorn reads without these settings; looked at here, so that `up` refuses them.
 FIRM_MEMORY_WEB_WORKERS, FIRM_MEMORY_WEB_THREADS = web_processes(environment)
+FIRM_MEMORY_BASE_URL = base_url(environment, FIRM_MEMORY_BIND, FIRM_MEMORY_PORT)
+# Agents may be let in by OAuth as well, and then who may register as a client: nobody, those that lead back to a known
+# place, or anybody. Known are this computer, these hosts by https, and these schemes of programs.
+FIRM_MEMORY_OAUTH = environment.switch("FIRM_MEMORY_OAUTH", default=False)
+FIRM_MEMORY_OAUTH_REGISTRATION = environment.choice(
+    "FIRM_MEMORY_OAUTH_REGISTRATION", "known", among=["off", "known", "on"]
+)
+FIRM_MEMORY_OAUTH_HOSTS = environment.hosts("FIRM_MEMORY_OAUTH_HOSTS")
+FIRM_MEMORY_OAUTH_SCHEMES = environment.schemes("FIRM_MEMORY_OAUTH_SCHEMES")
 FIRM_MEMORY_PROVIDER = environment.choice("FIRM_MEMORY_PROVIDER", "mem0", among=["mem0", "inmemory"])
 FIRM_MEMORY_EMBEDDER = env.str("FIRM_MEMORY_EMBEDDER", default="local")
 FIRM_MEMORY_EMBEDDER_DIMENSIONS = environment.number("FIRM_MEMORY_EMBEDDER_DIMENSIONS", 0, most=16_000)
@@ -75,6 +84,7 @@ FIRM_MEMORY_RATES = {
     "write": environment.number("FIRM_MEMORY_WRITES_PER_MINUTE", 600, least=1, most=1_000_000),
     "search": environment.number("FIRM_MEMORY_SEARCHES_PER_MINUTE", 600, least=1, most=1_000_000),
     "anonymous": environment.number("FIRM_MEMORY_ANONYMOUS_PER_MINUTE", 60, least=1, most=1_000_000),
+    "registration": environment.number("FIRM_MEMORY_OAUTH_REGISTRATIONS_PER_MINUTE", 10, least=1, most=1_000_000),
 }
 # Days after which a working note expires where neither whoever writes it nor its type's category says so.
 FIRM_MEMORY_NOTE_DAYS = environment.number("FIRM_MEMORY_NOTE_DAYS", 30, least=1, most=90)
@@ -105,6 +115,7 @@ INSTALLED_APPS = [
     "allauth.account",
     "allauth.socialaccount",
     "allauth.socialaccount.providers.google",
+    "allauth.idp.oidc",
     "csp",
     "django_htmx",
     "django_q",
@@ -113,6 +124,7 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "apps.core",
     "apps.accounts",
+    "apps.oauth",
     "apps.taxonomy",
     "apps.scopes",
     "apps.sources",
@@ -219,6 +231,14 @@ if environment.text("GOOGLE_CLIENT_ID"):
         ],
         "SCOPE": ["profile", "email"],
     }
+# Of allauth's identity provider: codes for a minute, access tokens for a quarter of an hour, refresh tokens once and
+# for 30 days. Tokens are opaque, and there are no ID tokens, so no key signs anything.
+IDP_OIDC_AUTHORIZATION_CODE_EXPIRES_IN = 60
+IDP_OIDC_ACCESS_TOKEN_EXPIRES_IN = 15 * 60
+IDP_OIDC_REFRESH_TOKEN_EXPIRES_IN = 30 * 24 * 3600
+IDP_OIDC_ROTATE_REFRESH_TOKEN = True
+IDP_OIDC_ACCESS_TOKEN_FORMAT = "opaque"  # noqa: S105
+IDP_OIDC_AUTH_METHODS = ["none"]
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_HTTPONLY = True
 CSRF_COOKIE_SAMESITE = "Lax"
@@ -315,6 +335,8 @@ LOGGING = {
         "django-q": {"level": "WARNING"},
         # It has three lines for every request of an agent.
         "mcp": {"level": "WARNING"},
+        # It would log the codes that it makes.
+        "oauthlib": {"level": "WARNING"},
     },
 }
 

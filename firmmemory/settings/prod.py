@@ -4,7 +4,7 @@ Refuses to start without a secret key, allowed hosts and a database.
 """
 
 from .base import *  # noqa: F403
-from .base import BASE_DIR, DATABASE_URL, environment
+from .base import BASE_DIR, DATABASE_URL, FIRM_MEMORY_BASE_URL, FIRM_MEMORY_OAUTH, environment
 
 SECRET_KEY = environment.text("SECRET_KEY")
 ALLOWED_HOSTS = environment.listed("ALLOWED_HOSTS")
@@ -14,6 +14,11 @@ if not ALLOWED_HOSTS or "*" in ALLOWED_HOSTS:
     environment.problem("Set ALLOWED_HOSTS to the host names this service answers to, without wildcards for all.")
 if not DATABASE_URL:
     environment.problem("Set DATABASE_URL to a PostgreSQL with pgvector; the embedded one is for one machine.")
+if FIRM_MEMORY_OAUTH and not (FIRM_MEMORY_BASE_URL.startswith("https://") and environment.text("FIRM_MEMORY_BASE_URL")):
+    environment.problem(
+        "FIRM_MEMORY_OAUTH is on: set FIRM_MEMORY_BASE_URL to the address that people and agents use, with https, such "
+        "as https://memory.example.com."
+    )
 
 CSRF_TRUSTED_ORIGINS = environment.origins(
     "CSRF_TRUSTED_ORIGINS", [f"https://{host}" for host in ALLOWED_HOSTS if not host.startswith(".")]

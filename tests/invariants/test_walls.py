@@ -336,7 +336,10 @@ def test_a_person_in_both_acts_in_the_one_they_came_for(api, workspace, firm, ch
 
 
 # --- tables -------------------------------------------------------------------------------------------------
-ROOMS = ("accounts", "taxonomy", "scopes", "sources", "memories", "candidates", "retrieval", "capture", "answers")
+ROOMS = (
+    *("accounts", "oauth", "taxonomy", "scopes", "sources", "memories", "candidates", "retrieval", "capture"),
+    "answers",
+)
 OURS = [model for model in apps.get_models() if model._meta.app_label in ROOMS]
 
 # Belong to no workspace: the workspace itself, and the pool's tables, whose rows name theirs.

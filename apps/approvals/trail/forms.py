@@ -15,6 +15,7 @@ VERBS = (
     ("reopen by a new source", "Reopened by a new source"),
     ("add", "Added"),
     ("change", "Changed"),
+    ("connect", "Connected"),
     ("create", "Created"),
     ("remove", "Removed"),
     ("revoke", "Revoked"),

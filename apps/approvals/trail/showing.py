@@ -24,6 +24,7 @@ _PAST: Final = {
     "propose": "proposed",
     "add": "added",
     "change": "changed",
+    "connect": "connected",
     "create": "created",
     "remove": "removed",
     "revoke": "revoked",
