@@ -1,13 +1,12 @@
-"""Approve one candidate and die by SIGKILL at a named moment. Run as a process of its own by ``test_faults``.
+"""Approve one candidate and die by SIGKILL at a named moment.
 
-``python -m tests.approvals.dying <moment> <candidate's id> <reviewer's name>``
+Run by ``test_faults`` in a process of its own (tests/forking.py).
 """
 
 from __future__ import annotations
 
 import os
 import signal
-import sys
 from typing import Any, NoReturn
 from unittest.mock import patch
 
@@ -28,9 +27,6 @@ def die(*_: Any, **__: Any) -> NoReturn:
 
 
 def main(moment: str, candidate_id: str, reviewer: str) -> None:
-    import django
-
-    django.setup()
     from django.contrib.auth.models import User
 
     from apps.approvals.services import candidate_approve
@@ -54,7 +50,3 @@ def main(moment: str, candidate_id: str, reviewer: str) -> None:
             with patch(target, die):
                 candidate_approve(principal=principal, candidate_id=candidate_id, version=1)
     die()
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

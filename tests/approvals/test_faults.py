@@ -22,6 +22,7 @@ from apps.memories.providers import registry
 from apps.memories.providers.base import ProviderError
 from apps.memories.providers.mem0.provider import Mem0Provider
 from tests.approvals.dying import MOMENTS
+from tests.forking import forks
 from tests.ledger import approve, fresh, of_person, of_token, propose, remember
 from tests.memories.providers.doubles import HashingEmbedder
 
@@ -372,25 +373,23 @@ def lock_is_free(candidate: Candidate, seconds: float = 5.0) -> bool:
     return False
 
 
+@pytest.fixture(scope="module")
+def dying(django_db_setup):
+    with forks("tests.approvals.dying", child_environment()) as found:
+        yield found
+
+
 @marked(for_real)
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", [*MOMENTS, "it is committed"])
-def test_a_process_killed_at_any_moment_leaves_all_or_nothing(proposer, reviewer, pool, moment):
+def test_a_process_killed_at_any_moment_leaves_all_or_nothing(proposer, reviewer, pool, dying, moment):
     old = remember(proposer, reviewer)
     candidate = propose(proposer, supersedes=(old.label,))
     before = ledger()
 
-    ended = subprocess.run(
-        [sys.executable, "-m", "tests.approvals.dying", moment, str(candidate.pk), "alice"],
-        cwd=ROOT,
-        env=child_environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=100,
-    )
+    code, said = dying.run(moment, str(candidate.pk), "alice")
 
-    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    assert code == -signal.SIGKILL, said
     assert lock_is_free(candidate)
     if moment != "it is committed":
         assert ledger() == before

@@ -1,13 +1,12 @@
-"""Drain the inbox and die by SIGKILL at a named moment. Run as a process of its own by ``test_faults``.
+"""Drain the inbox and die by SIGKILL at a named moment.
 
-``python -m tests.capture.dying <moment>``; ``nothing`` drains to the end.
+Run by ``test_faults`` in a process of its own (tests/forking.py).
 """
 
 from __future__ import annotations
 
 import os
 import signal
-import sys
 from typing import Any, NoReturn
 from unittest.mock import patch
 
@@ -27,9 +26,6 @@ def die(*_: Any, **__: Any) -> NoReturn:
 
 
 def main(moment: str) -> None:
-    import django
-
-    django.setup()
     from apps.capture import processing
     from apps.capture.extractors.registry import override
     from apps.capture.tasks import drain
@@ -45,14 +41,7 @@ def main(moment: str) -> None:
         die()
 
     facts = [a_fact("Webhooks are retried with jitter."), a_fact("Exports close at ten in the evening.")]
-    with registry.override(Mem0Provider(HashingEmbedder(name="local", dimensions=384))), override(Canned(facts)):
-        if moment == "nothing":
-            print(drain(), flush=True)
-            return
-        with patch(MOMENTS[moment], finish_and_die if "written" in moment else die):
-            drain()
+    dies = patch(MOMENTS[moment], finish_and_die if "written" in moment else die)
+    with registry.override(Mem0Provider(HashingEmbedder(name="local", dimensions=384))), override(Canned(facts)), dies:
+        drain()
     raise AssertionError(f"nobody came by {moment}")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

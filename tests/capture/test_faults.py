@@ -31,6 +31,7 @@ from apps.core.errors import TooMany
 from tests.at_once import at_once
 from tests.capture.doubles import Canned, a_fact, an_event
 from tests.capture.dying import MOMENTS
+from tests.forking import forks
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -42,7 +43,8 @@ def bot(botty, principal):
     return principal(botty)
 
 
-def work(moment: str) -> subprocess.CompletedProcess[str]:
+@pytest.fixture(scope="module")
+def dying(django_db_setup):
     settings = connection.settings_dict
     address = f"{settings['USER']}:{settings['PASSWORD']}@{settings['HOST']}:{settings['PORT']}/{settings['NAME']}"
     environment = os.environ | {
@@ -50,15 +52,8 @@ def work(moment: str) -> subprocess.CompletedProcess[str]:
         "FIRM_MEMORY_ENV_FILE": "",
         "DJANGO_SETTINGS_MODULE": "firmmemory.settings.test",
     }
-    return subprocess.run(
-        [sys.executable, "-m", "tests.capture.dying", moment],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=100,
-    )
+    with forks("tests.capture.dying", environment) as found:
+        yield found
 
 
 def leases_run_out() -> None:
@@ -66,10 +61,10 @@ def leases_run_out() -> None:
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_a_worker_killed_at_any_moment_loses_and_doubles_nothing(bot, moment):
+def test_a_worker_killed_at_any_moment_loses_and_doubles_nothing(bot, dying, moment):
     event = an_event(bot)
-    ended = work(moment)
-    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    code, said = dying.run(moment)
+    assert code == -signal.SIGKILL, said
 
     event.refresh_from_db()
     assert event.state == EventState.PROCESSING
