@@ -41,3 +41,25 @@ def test_imports_by_name_stay_in_their_room():
 
     assert {where for what, where in found if what == "mem0" and "/providers/mem0/" not in where} == set()
     assert {where for what, where in found if what == "litellm" and "/embedders/litellm.py" not in where} == set()
+
+
+def test_litellm_says_nothing_on_standard_output_while_it_is_loaded(tmp_path):
+    """There the MCP command speaks its protocol, at whatever level this process logs."""
+    code = (
+        "import logging, django; django.setup()\n"
+        "logging.getLogger().setLevel(logging.DEBUG)\n"
+        "from apps.memories.providers.embedders.litellm import load_litellm\n"
+        "load_litellm()"
+    )
+    environment = {
+        "DJANGO_SETTINGS_MODULE": "firmmemory.settings.dev",
+        "FIRM_MEMORY_DATA_DIR": str(tmp_path),
+        "FIRM_MEMORY_ENV_FILE": "",
+    }
+
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+
+    assert loaded.stdout == ""
+    assert "LiteLLM" not in loaded.stderr

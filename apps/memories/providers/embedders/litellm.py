@@ -150,10 +150,16 @@ class LiteLLMEmbedder:
         return load_litellm()
 
 
+_TALKATIVE: Final = ("LiteLLM", "openai", "httpx", "httpcore")
+
+
 def load_litellm() -> Any:
     """The library, kept from the network, from its own retries and from saying what it sends. Takes seconds once."""
     # Without it, importing LiteLLM fetches a price list from the network.
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    # They write requests at DEBUG, and an address that may carry the key at INFO; LiteLLM does so on standard output, and
+    # already while it is imported.
+    quieten(*_TALKATIVE)
     import litellm
 
     # It prints advice to standard output otherwise, which is where the MCP command speaks its protocol.
@@ -162,8 +168,7 @@ def load_litellm() -> Any:
     # Trying again is the caller's decision; here it would outlast the time allowed. LiteLLM takes a zero in
     # the request for "not set" and falls back to this.
     litellm.DEFAULT_MAX_RETRIES = 0
-    # They write requests at DEBUG, and an address that may carry the key at INFO.
-    quieten("LiteLLM", "openai", "httpx", "httpcore")
+    quieten(*_TALKATIVE)
     return litellm
 
 
