@@ -157,8 +157,8 @@ def load_litellm() -> Any:
     """The library, kept from the network, from its own retries and from saying what it sends. Takes seconds once."""
     # Without it, importing LiteLLM fetches a price list from the network.
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
-    # They write requests at DEBUG, and an address that may carry the key at INFO; LiteLLM does so on standard output, and
-    # already while it is imported.
+    # They write requests at DEBUG, and an address that may carry the key at INFO; LiteLLM does so on standard output,
+    # and already while it is imported.
     quieten(*_TALKATIVE)
     import litellm
 
