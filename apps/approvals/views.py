@@ -268,8 +268,12 @@ def _value_words(name: str, value: str) -> str:
 def bulk(request: PageRequest) -> HttpResponseBase:
     principal, reason = request.principal, request.POST.get("reason", "").replace("\r\n", "\n")
     policy.require_reviewer(principal, to="decide about candidates", subject_kind="candidate", subject_id="bulk")
-    action = _bulk_action(request.POST.get("action", ""))
     items = bulk_items(request.POST)
+    ticked = frozenset(f"{item.id}:{item.version}" for item in items)
+    if request.POST.get("action") == "":
+        refusal = Invalid("Enter decides nothing here: press Approve, or Reject.")
+        return _queue_page(request, refusal=refusal, ticked=ticked, reason=reason)
+    action = _bulk_action(request.POST.get("action", ""))
     if not items:
         return _queue_page(request, refusal=Invalid("Tick at least one candidate first."), reason=reason)
     try:
@@ -277,7 +281,6 @@ def bulk(request: PageRequest) -> HttpResponseBase:
     except Invalid as refusal:
         if request.POST.get("all") and (asked := _asked(request)) is not None:
             return _bulk_all_page(request, asked, refusal=refusal, reason=reason)
-        ticked = frozenset(f"{item.id}:{item.version}" for item in items)
         return _queue_page(request, refusal=refusal, ticked=ticked, reason=reason)
     return render_framed(request, "review/bulk.html", _bulk_result(request, action, batch, outcomes, reason))
 

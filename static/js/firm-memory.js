@@ -34,7 +34,13 @@
     const { form, button } = failed ?? {};
     if (!form?.isConnected) return;
     byId("messages").replaceChildren();
-    form.requestSubmit(button?.isConnected ? button : undefined);
+    send(form, button);
+  }
+
+  // A button that says which decision it is has to be pressed: htmx sends only what was.
+  function send(form, button) {
+    if (button?.name && button.form === form) button.click();
+    else form.requestSubmit(button?.form === form ? button : undefined);
   }
 
   // A problem is a small piece of HTML with sentences in it; anything else was not written by this service.
@@ -341,6 +347,12 @@
     return true;
   }
 
+  // Where a form decides either way, a reason is what a rejection needs.
+  function sentBy(field) {
+    if (field.dataset.sends) return field.form.querySelector(`button[value="${field.dataset.sends}"]`);
+    return field.closest("details, .decide")?.querySelector("button:not([type=button])");
+  }
+
   const actions = {
     j: () => move(1),
     k: () => move(-1),
@@ -356,8 +368,8 @@
       if (key === "Escape") target.blur();
       else if (key === "Enter" && (event.ctrlKey || event.metaKey) && target.form) {
         event.preventDefault();
-        const button = target.closest("details, .decide")?.querySelector("button:not([type=button])");
-        if (!button?.disabled) target.form.requestSubmit(button?.form === target.form ? button : undefined);
+        const button = sentBy(target);
+        if (!button?.disabled) send(target.form, button);
       }
       return;
     }

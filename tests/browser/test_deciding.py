@@ -423,6 +423,60 @@ def test_a_bulk_decision_without_its_reason_stays_where_it_was_made(
     expect(page.get_by_role("heading", level=1)).to_have_text("1 rejected")
 
 
+@pytest.mark.parametrize("javascript", [True, False])
+def test_enter_after_a_reason_for_several_approves_nothing(
+    window: Window, alice: User, agent: Principal, javascript: bool
+) -> None:
+    rows = [ledger.propose(agent) for _ in range(2)]
+    seen = window(alice, javascript=javascript)
+    page = seen.page
+    seen.go("/review/")
+    for tick in page.locator(".tick input").all():
+        tick.check()
+    for field in (page.get_by_placeholder("Reason, needed to reject"), page.locator(".tick input").first):
+        page.get_by_placeholder("Reason, needed to reject").fill("They are duplicates.")
+        with page.expect_response("**/bulk/"):
+            field.press("Enter")
+        expect(page.get_by_role("alert")).to_contain_text("Enter decides nothing here: press Approve, or Reject.")
+        if javascript:
+            wait_for_focus(page, "bulk-error")
+        expect(page.locator(".tick input:checked")).to_have_count(2)
+        expect(page.get_by_placeholder("Reason, needed to reject")).to_have_value("They are duplicates.")
+        assert [ledger.fresh(row).status for row in rows] == ["pending", "pending"]
+    page.get_by_role("button", name="Reject", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("2 rejected")
+
+
+@pytest.mark.parametrize(("path", "field"), [("/review/", ".bulk-reason input"), ("/review/bulk/all/", "#bulk-reason")])
+def test_a_reason_for_several_sends_a_rejection(
+    window: Window, alice: User, agent: Principal, path: str, field: str
+) -> None:
+    row = ledger.propose(agent)
+    seen = window(alice)
+    page = seen.page
+    seen.go(path)
+    for tick in page.locator(".tick input").all():
+        tick.check()
+    page.locator(field).fill("It is a duplicate.")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("1 rejected")
+    assert ledger.fresh(row).status == CandidateStatus.REJECTED
+
+
+def test_trying_again_knows_which_decision_it_was(window: Window, alice: User, agent: Principal) -> None:
+    row = ledger.propose(agent)
+    seen = window(alice, expect_failures=True)
+    page = seen.page
+    page.route("**/bulk/", lambda route: route.abort(), times=1)
+    seen.go("/review/")
+    page.locator(".tick input").check()
+    page.get_by_placeholder("Reason, needed to reject").fill("It is a duplicate.")
+    page.get_by_role("button", name="Reject", exact=True).click()
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("1 rejected")
+    assert ledger.fresh(row).status == CandidateStatus.REJECTED
+
+
 # --- what was meant for the page that has just gone -----------------------------------------------------------
 def test_whoever_types_on_decides_about_nothing(window: Window, alice: User, agent: Principal) -> None:
     rows = [ledger.propose(agent) for _ in range(3)]
