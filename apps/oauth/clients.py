@@ -20,7 +20,7 @@ from django.db import transaction
 from apps.core.clock import now
 from apps.core.environment import SCHEMES_OF_BROWSERS
 from apps.core.errors import Forbidden, Invalid
-from apps.core.screening import masked
+from apps.core.screening import find_secrets, masked
 from apps.oauth.addresses import SCOPES
 from apps.oauth.redirects import Place, matches, may_register, place
 
@@ -121,6 +121,11 @@ def _redirects(metadata: dict[str, Any]) -> list[Place]:
     asked = metadata.get("redirect_uris")
     if not isinstance(asked, list) or not 1 <= len(asked) <= MAX_REDIRECTS:
         raise Invalid.field("redirect_uris", f"List 1 to {MAX_REDIRECTS} addresses.")
+    if any(find_secrets(uri) for uri in asked if isinstance(uri, str)):
+        raise Invalid.field(
+            "redirect_uris",
+            "There is a secret in an address. Nothing was kept; if it is real, revoke it, since it was sent here.",
+        )
     found = [(uri, place(uri)) for uri in asked]
     hostile = [uri for uri, it in found if it is None and not _is_of_a_program(uri)]
     if hostile:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from firm_memory_client import jsonc
-from firm_memory_client.connect import CLIENTS, CannotConnect, How, plan_for
+from firm_memory_client.connect import CLIENTS, CannotConnect, How, plan_for, write
 
 TOKEN = "fm_agent_a-secret-that-nobody-may-see"
 ENV = {"FIRM_MEMORY_URL": "https://memory.example.com", "FIRM_MEMORY_TOKEN": TOKEN}
@@ -300,3 +300,24 @@ def test_one_place_changes_and_nothing_else(before, after):
 def test_what_is_no_json_is_said_with_its_line(text):
     with pytest.raises(jsonc.NotJson, match="line 1"):
         jsonc.loads(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['mcp_servers = {a = {url = "x"}}\n', "mcp_servers = {}\n", 'mcp_servers.x.url = "y"\n[other]\na = 1\n'],
+    ids=["inline", "empty", "dotted"],
+)
+def test_servers_of_codex_in_other_spellings_stay_and_ours_is_added(text, tmp_path):
+    plan = plan_for("codex", How("https://memory.example.com", tmp_path))
+    before, after = tomllib.loads(text), tomllib.loads(plan.applied(text))
+    assert after["mcp_servers"].pop("firm-memory") == plan.entry
+    assert after == before
+    assert plan.applied(plan.applied(text)) == plan.applied(text)
+
+
+@pytest.mark.parametrize("there", ["file", "circle"])
+def test_a_folder_that_is_none_is_a_sentence_and_no_traceback(there, tmp_path):
+    folder = tmp_path / ".cursor"
+    folder.touch() if there == "file" else folder.symlink_to(".cursor")
+    with pytest.raises(CannotConnect, match=r"cannot be written|in a circle"):
+        write(plan_for("cursor", How("https://memory.example.com", tmp_path)), tmp_path)

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from firm_memory_client.files import found_in, is_wanted
+from firm_memory_client import files
+from firm_memory_client.files import found_in, is_wanted, read_all
 from firm_memory_client.markers import BrokenMarkers, merged, span_of
+from firm_memory_client.models import ExportedFile
 from tests.client.conftest import git
 from tests.client.playing import playing
 
@@ -270,6 +272,31 @@ def test_a_link_out_of_the_checkout_is_not_followed(checkout, fm, tmp_path, of):
     assert (ended.code, "outside of the checkout" in ended.out) == (3, True)
     assert outside.read_text() == "- theirs\n"
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("name", ["AGENTS.md", "docs"])
+def test_a_link_that_leads_in_a_circle_is_refused_and_no_traceback(checkout, fm, name):
+    (checkout / name).symlink_to(name)
+    with exporting(a_file("docs/AGENTS.md" if name == "docs" else "AGENTS.md")) as service:
+        ended = export(fm, service)
+    assert (ended.code, "in a circle" in ended.out) == (3, True)
+    texts, (skipped,) = read_all(checkout, [f"{name}/AGENTS.md" if name == "docs" else name])
+    assert (texts, "in a circle" in skipped.reason) == ([], True)
+
+
+def test_what_somebody_writes_meanwhile_is_not_lost(checkout, monkeypatch):
+    target = write(checkout, "AGENTS.md", "# Ours\n")
+    planned = files._planned
+
+    def and_meanwhile(root, file):
+        plan = planned(root, file)
+        target.write_text("# Ours, and newer\n")
+        return plan
+
+    monkeypatch.setattr(files, "_planned", and_meanwhile)
+    (written,) = files.export_to(checkout, [ExportedFile("AGENTS.md", BLOCK, "")])
+    assert (written.state, written.reason) == ("refused", "Somebody changed it meanwhile. Export again.")
+    assert target.read_text() == "# Ours, and newer\n"
 
 
 def test_a_link_within_the_checkout_stays_a_link(checkout, fm):

@@ -241,3 +241,20 @@ def test_a_host_that_a_request_names_changes_no_address(nobody, settings):
     )
 
     assert "evil.example" not in json.dumps(answer.json())
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "http://localhost/cb?token=ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+        "http://127.0.0.1:8000/ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+        "cursor://x/ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+    ],
+    ids=["query", "path", "program"],
+)
+def test_an_address_with_a_secret_is_kept_nowhere_and_said_to_nobody(nobody, uri):
+    answer = nobody.register(redirect_uris=[CALLBACK, uri])
+
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_redirect_uri")
+    assert "ghp_" not in answer.content.decode()
+    assert not Client.objects.exists()

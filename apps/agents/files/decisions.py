@@ -37,6 +37,7 @@ _FACT: Final = re.compile(
 _NAMES_OLD: Final = re.compile(r"\b(?:supersed(?:es|ing)|replac(?:es|ing))\b:?(?P<rest>[^.\n]{0,200})", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"(?<![\w.])(?:(?:adr|pep|kep|rfc)[-_ #]?)?0*(?P<number>\d{1,5})(?![\d%])", re.IGNORECASE)
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}|\d{1,2}-[A-Z][a-z]{2}-\d{4}")
+_STATUS_LOOKED_AT: Final = 500
 _STATUS: Final = re.compile(r"[a-z][a-z -]{2,30}")
 
 
@@ -149,7 +150,7 @@ def _titled(lines: list[str], head: Head) -> tuple[str, list[str]]:
 
 def _status(text: str) -> str:
     """The word or two that a status begins with: “accepted” of “Accepted, supersedes ADR-3”."""
-    bare = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text).strip(" *_.\"'").lower()
+    bare = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text[:_STATUS_LOOKED_AT]).strip(" *_.\"'").lower()
     found = _STATUS.match(bare)
     if not found:
         return ""

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 _FENCE: Final = re.compile(r"---[ \t]*")
-_PAIR: Final = re.compile(r"(?P<key>[A-Za-z][\w -]{0,40}?)[ \t]*:(?:[ \t]+(?P<value>.*?))?[ \t]*")
-_ITEM: Final = re.compile(r"[ \t]*-[ \t]+(?P<value>.*?)[ \t]*")
+# Of lines without spaces at their end: to look for these from each place in a line takes its length squared.
+_PAIR: Final = re.compile(r"(?P<key>[A-Za-z][\w -]{0,40}?)[ \t]*:(?:[ \t]+(?P<value>.*))?")
+_ITEM: Final = re.compile(r"[ \t]*-(?:[ \t]+(?P<value>.*))?")
 MAX_LINES: Final = 100
 
 
@@ -46,7 +47,7 @@ def headers_of(lines: list[str]) -> Head:
     for line in lines[:MAX_LINES]:
         if not line.strip():
             break
-        if not _PAIR.fullmatch(line) and not (taken and line[:1] in " \t"):
+        if not _PAIR.fullmatch(line.rstrip(" \t")) and not (taken and line[:1] in " \t"):
             return Head()
         taken.append(line)
     values = _pairs(taken)
@@ -56,9 +57,9 @@ def headers_of(lines: list[str]) -> Head:
 def _pairs(lines: list[str]) -> dict[str, list[str]]:
     values: dict[str, list[str]] = {}
     key = ""
-    for line in lines:
+    for line in (line.rstrip(" \t") for line in lines):
         if (item := _ITEM.fullmatch(line)) and key:
-            values[key].append(_plain(item["value"]))
+            values[key].append(_plain(item["value"] or ""))
         elif pair := _PAIR.fullmatch(line):
             key = re.sub(r"[ _]+", "-", pair["key"].strip().lower())
             values[key] = _listed(pair["value"] or "")

@@ -23,20 +23,22 @@ _MANY_TICKS: Final = re.compile(r"`{3,}")
 _MANY_TILDES: Final = re.compile(r"~{3,}")
 _TICKS: Final = re.compile(r"`+")
 # An at sign that begins something. Within an address or a version (`a@b`) it is none, and behind a backtick it is code.
-_INCLUDE: Final = re.compile(r"(?<![^\W_])(?<![`\\])@(?=\S)")
+# An even number of backslashes before it leaves it as it is: each of them escapes the next one.
+_INCLUDE: Final = re.compile(r"(?<![^\W_])(?<![`\\])(?P<escaped>(?:\\\\)*)@(?=\S)")
 _SENTENCE: Final = re.compile(r"[.!?](?=\s)")
 _HEADING: Final = re.compile(r"#{1,6}\s+(?P<title>.*)")
 
 
 def harmless(content: str) -> str:
     """One line of at most about ``MAX_SHOWN`` characters that says what ``content`` says."""
-    text = " ".join(_HIDDEN.sub("", defused(_gist(_with_code_inline(content)))).split())
+    # What hides goes first: it could stand inside of what is looked for, which would be whole without it.
+    text = " ".join(defused(_gist(_with_code_inline(_HIDDEN.sub("", content)))).split())
     text = _shortened(text)
     text = _MANY_TILDES.sub("~", _MANY_TICKS.sub("`", text))
     if not _spans_are_closed(text):
         text = text.replace("`", "'")
     text = text.replace("<!--", "&lt;!--").replace("-->", "--&gt;").replace("--!>", "--!&gt;")
-    return _INCLUDE.sub(r"\\@", text)
+    return _INCLUDE.sub(r"\g<escaped>\\@", text)
 
 
 def _with_code_inline(content: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
+from tempfile import mkstemp
 from typing import Final
 
 from apps.agents.files.exporting import Exported
@@ -51,7 +52,7 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 def _name_below(path: Path, base: Path) -> str:
     try:
-        name = path.resolve().relative_to(base).as_posix()
+        name = _resolved(path).relative_to(base).as_posix()
     except ValueError:
         raise Unusable(f"{path} is not below {base}. Name the root of the checkout with --root.") from None
     if not is_safe(name):
@@ -114,10 +115,17 @@ def _parent_is_there(path: str, base: Path) -> bool:
 
 
 def _real(target: Path, base: Path) -> Path:
-    real = target.resolve()
-    if not real.is_relative_to(base):
+    real = _resolved(target)
+    if not real.is_relative_to(base) or ".git" in (part.lower() for part in real.relative_to(base).parts):
         raise Unusable(f"{target} leads out of {base}, and was not written. Remove the link.")
     return real
+
+
+def _resolved(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):  # of a circle, by version of Python
+        raise Unusable(f"{path} is, or lies behind, a link that leads in a circle. Remove the link.") from None
 
 
 def _planned(file: Exported, real: Path) -> tuple[Written, Path, bytes]:
@@ -146,9 +154,19 @@ def _difference(path: str, before: str, after: str) -> tuple[str, ...]:
 
 def _replace(path: Path, content: bytes) -> None:
     """In one step, so that whoever reads meanwhile gets the old file or the new one; its mode stays."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.firm-memory")
-    beside.write_bytes(content)
-    if path.exists():
-        beside.chmod(path.stat().st_mode & 0o777)
-    beside.replace(path)
+    try:
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Under a name that nobody knows before: in its place a checkout could have a link to anywhere.
+        descriptor, name = mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        beside = Path(name)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+            beside.chmod(mode)
+            beside.replace(path)
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise Unusable(f"{path} cannot be written: {error.strerror}.") from None

@@ -86,7 +86,7 @@ _RULE: Final = re.compile(r"[ ]{0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t
 _BULLET: Final = re.compile(r"(?P<indent>[ \t]*)(?P<mark>[-*+•‣◦]|\d{1,9}[.)])(?P<gap>[ \t]+|$)(?P<text>.*)")
 _BOX: Final = re.compile(r"\[[ xX]\][ \t]+")
 _TABLE: Final = re.compile(r"[ \t]*\|")
-_DELIMITER: Final = re.compile(r"[ \t]*\|?(?:[ \t]*:?-+:?[ \t]*\|)*[ \t]*:?-+:?[ \t]*\|?[ \t]*")
+_DASHES: Final = re.compile(r"[ \t]*:?-+:?[ \t]*")
 _CELL: Final = re.compile(r"(?:`[^`]*`|\\.|[^|`\\]|`)*")
 _QUOTE: Final = re.compile(r"[ ]{0,3}>[ \t]?")
 _CALLOUT: Final = re.compile(r"\[![A-Za-z]+\][ \t]*")
@@ -263,14 +263,14 @@ class _Reader:
         if "|" not in line or self._items:
             return False
         below = self._lines[at + 1] if at + 1 < len(self._lines) else ""
-        return self._columns is not None or ("|" in below and _DELIMITER.fullmatch(below) is not None)
+        return self._columns is not None or ("|" in below and _is_delimiter(below))
 
     def _row(self, at: int, line: str) -> None:
         self._intro_is_used = True
         cells = _cells(line)
         if self._columns is None:
             self._columns = [_without_marks(cell) for cell in cells]
-        elif not _DELIMITER.fullmatch(line):
+        elif not _is_delimiter(line):
             said = [
                 f"{name}: {cell}" if name else cell
                 for cell, name in zip(cells, [*self._columns, *[""] * len(cells)], strict=False)
@@ -432,6 +432,12 @@ def _cells(line: str) -> list[str]:
     bare = line.strip().removeprefix("|")
     cells = [found[0].strip() for found in _cells_of(bare)]
     return cells[:-1] if cells and not cells[-1] else cells
+
+
+def _is_delimiter(line: str) -> bool:
+    """Whether it is the line of dashes under the head of a table."""
+    bare = line.strip(" \t").removeprefix("|").removesuffix("|")
+    return all(_DASHES.fullmatch(cell) for cell in bare.split("|"))
 
 
 def _cells_of(row: str) -> Iterator[re.Match[str]]:

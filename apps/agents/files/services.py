@@ -42,6 +42,8 @@ _NOTES: Final = 50
 _ALIKE_HERE: Final = 0.55
 _ALIKE_ELSEWHERE: Final = 0.8
 _MAX_PAIRS: Final = 20_000
+# To compare two texts takes as long as the product of their lengths; of long ones fewer are compared.
+_MAX_COMPARED: Final = 200_000_000
 
 UNKNOWN_FORMAT: Final = (
     "It is no file that agents read: AGENTS.md, CLAUDE.md, .cursorrules, *.mdc, copilot-instructions.md, "
@@ -514,22 +516,23 @@ def _spread(unit: _Unit) -> None:
 def _reworded(places: list[_Place], olds: list[Known]) -> list[tuple[_Place, Known]]:
     """Pairs of a new statement and the one that it is a new wording of, the most alike first, each once."""
     pairs: list[tuple[float, int, int]] = []
-    looked_at = 0
+    looked_at = compared = 0
     for at, place in enumerate(places):
         new = key_of(place.found.own)[:MAX_QUOTE]
         for index, known in enumerate(olds):
-            if looked_at >= _MAX_PAIRS:
+            if looked_at >= _MAX_PAIRS or compared >= _MAX_COMPARED:
                 break
             looked_at += 1
             least = (
                 0.0 if place.is_decision else _ALIKE_HERE if known.heading == place.found.heading else _ALIKE_ELSEWHERE
             )
-            matcher = SequenceMatcher(None, known.quote_key[:MAX_QUOTE], new, autojunk=False)
-            if (
-                matcher.real_quick_ratio() >= least
-                and matcher.quick_ratio() >= least
-                and ((ratio := matcher.ratio()) >= least)
-            ):
+            old = known.quote_key[:MAX_QUOTE]
+            matcher = SequenceMatcher(None, old, new, autojunk=False)
+            if matcher.real_quick_ratio() < least or matcher.quick_ratio() < least:
+                continue
+            compared += len(old) * len(new)
+            ratio = matcher.ratio()
+            if ratio >= least:
                 pairs.append((ratio, at, index))
     taken: list[tuple[_Place, Known]] = []
     used: set[tuple[str, int]] = set()

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import InlineTable
 
 from firm_memory_client import jsonc
 from firm_memory_client.writing import write_atomically
@@ -104,11 +105,13 @@ class Plan:
         name = self.keys[-1]
         if name in table and table[name] == self.entry:
             return text
-        made = tomlkit.table()
+        made: Any = tomlkit.inline_table() if isinstance(table, InlineTable) else tomlkit.table()
         for key, value in self.entry.items():
             made[key] = value
         table[name] = made
-        return tomlkit.dumps(document)
+        after = tomlkit.dumps(document)
+        tomllib.loads(after)
+        return after
 
 
 def plan_for(client: str, how: How) -> Plan:
@@ -135,7 +138,10 @@ def write(plan: Plan, root: Path | None = None) -> Result:
 
     ``root``: where the file must lie, also when a link leads to it.
     """
-    path = plan.path.resolve()
+    try:
+        path = plan.path.resolve()
+    except (OSError, RuntimeError):
+        raise CannotConnect(f"{plan.path} is, or lies behind, a link that leads in a circle.") from None
     if root is not None and not path.is_relative_to(root.resolve()):
         raise CannotConnect(f"{plan.path} leads out of the checkout. Write it by hand, or use --user.")
     try:
@@ -145,9 +151,12 @@ def write(plan: Plan, root: Path | None = None) -> Result:
     after = plan.applied(before)
     if after == before:
         return Result(plan.path, False, None)
-    backup = _kept(path) if before else None
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, after.encode())
+    try:
+        backup = _kept(path) if before else None
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, after.encode())
+    except OSError as error:
+        raise CannotConnect(f"{plan.path} cannot be written: {error.strerror or error}.") from None
     return Result(plan.path, True, backup)
 
 

@@ -86,7 +86,7 @@ def _inside(root: Path, named: Path) -> str:
     try:
         return full.relative_to(root).as_posix()
     except ValueError:
-        if full.resolve() == root:
+        if _resolved(full) == root:
             return "."
         raise ValueError(f"{named} is outside of {root}.") from None
 
@@ -120,7 +120,7 @@ def read_all(root: Path, paths: Iterable[str]) -> tuple[list[tuple[str, str]], l
 
 
 def _read(root: Path, path: str) -> str:
-    full = (root / path).resolve()
+    full = _resolved(root / path)
     if not full.is_relative_to(root):
         raise ValueError("It is a link to outside of the checkout.")
     if len(path) > MAX_PATH or not path.isprintable():
@@ -193,7 +193,7 @@ def _place(root: Path, path: str) -> Path:
     for part in parts:
         at = at / part
         if at.is_symlink():
-            resolved = at.resolve()
+            resolved = _resolved(at)
             if not resolved.is_relative_to(root) or ".git" in resolved.relative_to(root).parts:
                 raise ValueError("It is, or lies behind, a link to outside of the checkout.")
     at = at.resolve()
@@ -202,8 +202,17 @@ def _place(root: Path, path: str) -> Path:
     return at
 
 
+def _resolved(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):  # of a circle, by version of Python
+        raise ValueError("It is, or lies behind, a link that leads in a circle.") from None
+
+
 def _write(plan: _Plan) -> Written:
     try:
+        if (plan.at.read_bytes() if plan.at.exists() else b"") != plan.before.encode():
+            return Written(plan.path, "refused", "Somebody changed it meanwhile. Export again.")
         plan.at.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(plan.at, plan.after.encode())
     except OSError as error:

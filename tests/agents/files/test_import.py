@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from difflib import SequenceMatcher
 
 import pytest
 
+from apps.agents.files import services
 from apps.agents.files.formats import Format
 from apps.agents.files.known import Known, key_of
 from apps.agents.files.reading import Found
-from apps.agents.files.services import FileInput, FileReport, _key_of_content, _matched, _Place, files_import
+from apps.agents.files.services import FileInput, FileReport, _key_of_content, _matched, _Place, _reworded, files_import
 from apps.candidates.models import Candidate
 from apps.core.errors import Forbidden, Invalid
 from apps.memories.models import Memory
@@ -182,6 +184,20 @@ def test_a_reworded_bullet_is_proposed_in_the_place_of_its_memory(take, reviewer
     assert counts(take({"AGENTS.md": "## Money\n- Round amounts half up.\n"})) == {
         "AGENTS.md": {"unchanged": 1, "gone": 1}
     }
+
+
+def test_of_many_long_texts_that_are_almost_alike_only_so_many_are_compared(monkeypatch):
+    """To compare all of them would take minutes, of one request."""
+    monkeypatch.setattr(services, "_MAX_COMPARED", 5_000_000)
+    compared = []
+    monkeypatch.setattr(SequenceMatcher, "ratio", lambda matcher: compared.append(matcher) or 0.9)
+    olds = [Known(Candidate(), "", "", f"{at} {'ab' * 240} x{at}", None) for at in range(30)]
+    found = [Found(1, "", "", "", f"{at} {'ab' * 240} y{at}") for at in range(30)]
+
+    pairs = _reworded([_Place(FileReport("AGENTS.md", Format.AGENTS_MD), each) for each in found], olds)
+
+    assert 15 < len(compared) < 30
+    assert 0 < len(pairs) <= 30
 
 
 def test_a_reworded_bullet_that_waits_takes_the_place_of_its_older_wording(take):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from apps.agents.files.decisions import decision_read
 from apps.agents.files.formats import Format, check_path, folder_of, format_of, is_safe, place_of, reference_of
-from apps.agents.files.reading import BROKEN, CODE, IMPORT, POINTER, PROSE, SHORT, file_read
+from apps.agents.files.reading import BROKEN, CODE, IMPORT, POINTER, PROSE, SHORT, _is_delimiter, file_read
 from tests.agents.files import texts
 
 
@@ -122,14 +122,26 @@ def test_no_text_breaks_the_reader(text):
 @pytest.mark.parametrize(
     "text",
     ["a:\n\n" * 20_000, "- " * 60_000, "|" * 100_000, "`" * 100_000, "# " + " " * 100_000 + "x", "    x\n\n" * 20_000,
-     "- x\n" + "  y\n" * 30_000, "[" * 50_000, "<!-- " * 20_000, "> " * 50_000, "**a" * 30_000, "x|\n" * 30_000],
-    ids=range(12),
+     "- x\n" + "  y\n" * 30_000, "[" * 50_000, "<!-- " * 20_000, "> " * 50_000, "**a" * 30_000, "x|\n" * 30_000,
+     "a | b\n" + " " * 200_000 + "x|\n", "a | b\n" + " " * 200_000 + "-|" + " " * 200_000 + "x\n",
+     "---\nglobs: a" + " " * 200_000 + "a\n---\n", "---\nglobs:\n- a" + " " * 200_000 + "a\n---\n",
+     "---\nstatus: " + "[" * 200_000 + "\n---\n# T\n\nWe use it.\n"],
+    ids=range(17),
 )  # fmt: skip
 def test_no_text_takes_long(text):
     started = time.perf_counter()
     file_read("AGENTS.md", text)
     decision_read(text)
     assert time.perf_counter() - started < 5
+
+
+@pytest.mark.parametrize(
+    ("line", "is_one"),
+    [("---|---", True), ("| :-- | --: |", True), ("|-|", True), ("||---|", False), ("|", False), ("--- x|", False)],
+    ids=range(6),
+)
+def test_the_line_of_dashes_under_the_head_of_a_table(line, is_one):
+    assert _is_delimiter(line) is is_one
 
 
 # --- decisions ------------------------------------------------------------------------------------------------
