@@ -17,6 +17,17 @@ class RequestIdFilter(logging.Filter):
         return True
 
 
+class AddressFilter(logging.Filter):
+    """Django names the address of each request that fails, and in an address there is what somebody wrote there."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.name.startswith(("django.request", "django.security")):
+            from apps.core.screening import masked
+
+            record.msg, record.args = masked(record.getMessage()), None
+        return True
+
+
 class DatabaseDownFilter(logging.Filter):
     """While no server answers, one line says so in place of a traceback from every loop and request."""
 

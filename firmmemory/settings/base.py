@@ -316,6 +316,7 @@ LOGGING = {
     "disable_existing_loggers": False,
     "filters": {
         "request_id": {"()": "apps.core.logs.RequestIdFilter"},
+        "address": {"()": "apps.core.logs.AddressFilter"},
         "database_down": {"()": "apps.core.logs.DatabaseDownFilter"},
     },
     "formatters": {
@@ -325,7 +326,7 @@ LOGGING = {
         "stderr": {
             "class": "logging.StreamHandler",
             "formatter": "line",
-            "filters": ["request_id", "database_down"],
+            "filters": ["request_id", "address", "database_down"],
         },
     },
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
