@@ -7,7 +7,7 @@ door it acts as a token, and like for any token of kind agent or bot there is no
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -120,9 +120,9 @@ class FirmMemory:
             content=content,
             type=type,
             scope=_scope(repos, domains, firm),
-            sources=[dict(each) for each in sources],
+            sources=_sources(sources),
             confidence=confidence,
-            supersedes=list(supersedes),
+            supersedes=_listed(supersedes),
             valid_from=valid_from,
         )
         return self._asked(lambda who: _propose(who, given))
@@ -131,7 +131,7 @@ class FirmMemory:
         self, reference: str, *, kind: str, reason: str, sources: Sequence[Raw], replacement: str | None = None
     ) -> Proposed:
         """Report a memory as ``stale`` or ``wrong``; it stays, marked as disputed, until a reviewer decides."""
-        given = _given(kind=kind, reason=reason, sources=[dict(each) for each in sources], replacement=replacement)
+        given = _given(kind=kind, reason=reason, sources=_sources(sources), replacement=replacement)
         return self._asked(lambda who: _correct(who, reference, given))
 
     def ingest(
@@ -150,7 +150,7 @@ class FirmMemory:
             content=content,
             kind=kind,
             scope=_scope(repos, domains, firm),
-            sources=[dict(each) for each in sources],
+            sources=_sources(sources),
             external_id=external_id,
         )
         return self._asked(lambda who: _ingest(who, given))
@@ -218,6 +218,13 @@ def _given(**values: Any) -> dict[str, Any]:
 def _listed(values: Sequence[str] | None) -> Any:
     """A text stays one, which is then refused, instead of becoming a list of letters."""
     return values if values is None or isinstance(values, str) else list(values)
+
+
+def _sources(values: Sequence[Raw]) -> Any:
+    """What is no list of sources stays what it is, and is then refused by its name."""
+    if isinstance(values, str | bytes) or not isinstance(values, Sequence):
+        return values
+    return [dict(each) if isinstance(each, Mapping) else each for each in values]
 
 
 def _scope(repos: Sequence[str], domains: Sequence[str], firm: bool) -> dict[str, Any]:

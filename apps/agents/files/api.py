@@ -15,7 +15,7 @@ from apps.accounts.idempotency import idempotent
 from apps.accounts.throttling import SEARCH
 from apps.agents.files.exporting import DEFAULT_LINES, LEAST_LINES, MOST_LINES, FileFormat, files_export
 from apps.agents.files.formats import MAX_PATH, Format
-from apps.agents.files.services import MAX_COMMIT, MAX_FILE, MAX_FILES, FileInput, files_import
+from apps.agents.files.services import MAX_ALL, MAX_COMMIT, MAX_FILE, MAX_FILES, FileInput, files_import
 from apps.candidates.models import CandidateStatus
 from apps.core.serializers import Flag, Many, NoQuery, OneOf, Raw, StrictQuery, StrictSerializer, Text, Whole
 from apps.retrieval.receipts import served_record
@@ -68,6 +68,9 @@ class ImportedOut(serializers.Serializer[Any]):
 
 
 class FilesImportView(APIView):
+    # JSON may spell each character with six bytes.
+    max_body_bytes = 6 * MAX_ALL + 64 * 1024
+
     @extend_schema(
         operation_id="files_import",
         request=ImportIn,

@@ -15,7 +15,7 @@ from apps.accounts.models import Audience
 from apps.agents.files.exporting import FileFormat, files_export
 from apps.agents.files.harmless import CUT, MAX_SHOWN, harmless
 from apps.agents.files.markers import merged
-from apps.agents.files.services import FileInput, files_import
+from apps.agents.files.services import MAX_ALL, FileInput, files_import
 from apps.approvals.restrictions import source_restrict
 from apps.approvals.services import memory_retire
 from apps.candidates.models import Candidate
@@ -530,6 +530,16 @@ def test_an_import_over_rest(api, robo):
     told = client.post("/api/v1/files/import/", a_body(dry_run=True, repo="acme/new")).json()
     assert told["candidates"][0]["id"] is None
     assert told["notes"] == ["This was a dry run: nothing was written."]
+
+
+def test_as_much_as_an_import_takes_fits_into_a_request(api, robo):
+    """However JSON spells it: a character that is not ASCII takes six bytes there."""
+    many = [{"path": f"d{at}/AGENTS.md", "content": "é" * (MAX_ALL // 9)} for at in range(9)]
+
+    answer = api(robo).post("/api/v1/files/import/", a_body(files=many))
+
+    assert answer.status_code == 200
+    assert len(answer.json()["files"]) == 9
 
 
 @pytest.mark.parametrize(

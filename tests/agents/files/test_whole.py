@@ -331,6 +331,27 @@ def test_a_secret_in_a_file_is_masked(file):
     assert Memory.objects.filter(content__contains="[secret").exists()
 
 
+@pytest.mark.parametrize(
+    ("record", "key"),
+    [
+        ("repository", "slug"),
+        ("repository", "remote"),
+        ("repository", "aliases"),
+        ("type", "name"),
+        ("source", "commit"),
+    ],
+    ids=range(5),
+)
+def test_a_secret_in_a_name_is_refused(file, record, key):
+    secret = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
+    value = [secret] if key == "aliases" else secret
+
+    resealed(file, lambda rows: next(row for row in rows if row["record"] == record).update({key: value}))
+
+    refused(file, f"There is a secret in {key}")
+    assert not Memory.objects.filter(workspace__slug="elsewhere").exists()
+
+
 def test_somebody_who_reviews_there_answers_for_it(file, empty, bob, alice):
     add_person(empty, "mia", Role.MEMBER)
     for name, match in (("mia", "reviewer role"), ("alice", "not a member"), ("nobody", "no person nobody")):

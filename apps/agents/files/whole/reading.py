@@ -17,7 +17,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from apps.agents.files.whole import FORMAT, ORDER, VERSION
-from apps.core.screening import check_text, masked
+from apps.core.screening import check_text, find_secrets, masked
 from apps.core.serializers import read_moment
 
 MAX_LINE: Final = 16 * 1024 * 1024
@@ -42,6 +42,13 @@ _KEYS: Final[dict[str, frozenset[str]]] = {
 }
 # Words that people wrote: what is a secret in them is masked here as everywhere else.
 _WRITTEN: Final = frozenset({"content", "quote", "title", "reference", "url", "reason", "description", "reviewer"})
+# What these hold is compared letter by letter.
+_NAMES: Final = frozenset(
+    {
+        *("slug", "name", "remote", "aliases", "domains", "repos", "audience", "audiences", "type", "category"),
+        *("commit", "via", "amended", "workspace"),
+    }
+)
 
 
 class Refused(Exception):
@@ -228,17 +235,26 @@ def _row(number: int, raw: bytes) -> Row:
     return Row(number, _storable(row, values))
 
 
-def _storable(row: Row, value: Any, *, written: bool = False) -> Any:
-    """``value`` with secrets and personal data masked where people wrote it; refused where no column holds it."""
+def _storable(row: Row, value: Any, *, name: str = "", written: bool = False) -> Any:
+    """``value`` with secrets and personal data masked where people wrote it; refused where no column holds it.
+
+    A name with a secret in it is refused: masked, it would be another name.
+    """
     if isinstance(value, str):
         if check_text(value, field="", max_length=len(value) + 1, min_length=0):
             raise row.refuse("It holds a character that cannot be stored.")
-        return masked(value) if written else value
+        if written:
+            return masked(value)
+        if name in _NAMES and find_secrets(value):
+            raise row.refuse(f"There is a secret in {name}. Take it out where the file was exported, and revoke it.")
+        return value
     if isinstance(value, list):
-        return [_storable(row, each, written=written) for each in value]
+        return [_storable(row, each, name=name, written=written) for each in value]
     if isinstance(value, dict):
         return {
-            str(_storable(row, name)): _storable(row, each, written=name in _WRITTEN or name in ("before", "after"))
-            for name, each in value.items()
+            str(_storable(row, key)): _storable(
+                row, each, name=key, written=key in _WRITTEN or key in ("before", "after") or written
+            )
+            for key, each in value.items()
         }
     return value
