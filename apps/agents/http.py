@@ -11,7 +11,8 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 
 from apps.agents.answering import Caller
-from apps.agents.server import SERVER, caller
+from apps.agents.driving import Driver
+from apps.agents.server import SERVER, caller, working
 from apps.core.chunked import MAX_BYTES
 
 # The view has looked at host and origin.
@@ -43,11 +44,31 @@ class Exchange:
             self.answer += message.get("body", b"")
 
 
-async def exchanged(who: Caller, *, path: str, headers: Mapping[str, str], body: bytes) -> Exchange:
+def exchanged(who: Caller, *, path: str, headers: Mapping[str, str], body: bytes) -> Exchange:
+    driver = Driver()
+    ours, how = caller.set(who), working.set(driver)
+    try:
+        return driver.run(_exchanged(_scope(path, headers), body))
+    finally:
+        working.reset(how)
+        caller.reset(ours)
+
+
+async def _exchanged(scope: dict[str, Any], body: bytes) -> Exchange:
     exchange = Exchange(body)
+    manager = StreamableHTTPSessionManager(
+        app=SERVER, json_response=True, stateless=True, security_settings=_SECURITY, max_request_body_size=MAX_BYTES
+    )
+    async with manager.run():
+        await manager.handle_request(scope, exchange.receive, exchange.send)
+    return exchange
+
+
+def _scope(path: str, headers: Mapping[str, str]) -> dict[str, Any]:
+    """The request as ASGI describes it."""
     # Whoever does not say what they accept accepts anything; the SDK would refuse them.
     sent = {"accept": "*/*"} | {name.lower(): value for name, value in headers.items()}
-    scope = {
+    return {
         "type": "http",
         "asgi": {"version": "3.0"},
         "http_version": "1.1",
@@ -62,13 +83,3 @@ async def exchanged(who: Caller, *, path: str, headers: Mapping[str, str], body:
         "server": None,
         "state": {},
     }
-    manager = StreamableHTTPSessionManager(
-        app=SERVER, json_response=True, stateless=True, security_settings=_SECURITY, max_request_body_size=MAX_BYTES
-    )
-    token = caller.set(who)
-    try:
-        async with manager.run():
-            await manager.handle_request(scope, exchange.receive, exchange.send)
-    finally:
-        caller.reset(token)
-    return exchange

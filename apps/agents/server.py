@@ -1,13 +1,14 @@
 """The MCP server: tools and one resource, on the official SDK, the same over HTTP and over stdio.
 
 Importing this takes about a second; whoever does not serve agents does not import it. Tools are asynchronous and call
-one service each through ``sync_to_async``, so that the database connection stays with the thread of the request.
+one service each through ``working``, so that the database connection stays with the thread it belongs to.
 """
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 import mcp_types as types
@@ -36,6 +37,15 @@ INSTRUCTIONS: Final = (
 _LISTED_FOR: Final = CacheHint(ttl_ms=300_000, scope="public")
 
 caller: ContextVar[Caller] = ContextVar("caller")
+
+
+def _in_thread(work: Callable[[], Any]) -> Awaitable[Any]:
+    """In the one thread that asgiref keeps for such work."""
+    return sync_to_async(work)()
+
+
+# How work is done that uses the database.
+working: ContextVar[Callable[[Callable[[], Any]], Awaitable[Any]]] = ContextVar("working", default=_in_thread)
 
 
 @cache
@@ -68,7 +78,7 @@ async def _list_tools(context: Any, params: types.PaginatedRequestParams | None)
 
 async def _call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
     who = caller.get()
-    told = await sync_to_async(answer)(who, params.name, who.arguments(params.arguments))
+    told = await working.get()(partial(answer, who, params.name, who.arguments(params.arguments)))
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=text) for text in told.texts],
         structured_content=told.structured,
@@ -94,7 +104,7 @@ async def _read_resource(context: Any, params: types.ReadResourceRequestParams) 
     if str(params.uri) != TAXONOMY:
         raise MCPError(types.INVALID_PARAMS, f"There is no such resource. There is: {TAXONOMY}.")
     try:
-        text = await sync_to_async(taxonomy)(caller.get())
+        text = await working.get()(partial(taxonomy, caller.get()))
     except DomainError as error:
         raise MCPError(types.INTERNAL_ERROR, error.detail) from None
     return types.ReadResourceResult(

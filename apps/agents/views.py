@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import IO, Any, cast
 from urllib.parse import urlsplit
 
-from asgiref.sync import async_to_sync
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
@@ -43,7 +42,7 @@ def mcp(request: HttpRequest) -> HttpResponse:
         _spend(who)
     elif has_halves(body):
         who, body = replace(who, given=message), mended(message)
-    done = async_to_sync(exchanged)(who, path=request.path, headers=request.headers, body=body)
+    done = exchanged(who, path=request.path, headers=request.headers, body=body)
     if not done.status:
         raise RuntimeError("The MCP server gave no answer.")
     response = HttpResponse(done.answer, status=done.status)
