@@ -44,7 +44,7 @@ def memory_search(call: Call) -> Outcome:
     )
     results = [result | {"trust": trust_of(result)} for result in answer.results]
     served_record(call.principal, "search", results=results, question=asked["query"])
-    return Outcome(results, joined(where.note, answer.note), memories_told(results), _beside(answer))
+    return Outcome(results, joined(where.note(answer.scope), answer.note), memories_told(results), _beside(answer))
 
 
 def _beside(answer: SearchAnswer) -> dict[str, Any]:
@@ -76,11 +76,12 @@ def memory_context(call: Call) -> Outcome:
         raise Invalid.field("repo", "This is missing: name the repository that you work in.")
     where = looking(call.principal, repo=asked.get("repo"), checkout=call.checkout)
     request = ContextRequest(repo=repo, path=asked.get("path"), budget_tokens=asked["budget_tokens"])
-    found = context(principal=call.principal, request=request).as_dict()
+    packed = context(principal=call.principal, request=request)
+    found = packed.as_dict()
     results = [item | {"trust": trust_of(item)} for item in found["items"]]
     served_record(call.principal, "context", results=results, question=request.question)
     beside = {name: found[name] for name in ("intent", "degraded", "used_tokens", "budget_tokens", "left_out")}
-    return Outcome(results, joined(where.note, found["note"]), found["text"], beside)
+    return Outcome(results, joined(where.note(packed.answer.scope), found["note"]), found["text"], beside)
 
 
 def memory_decisions(call: Call) -> Outcome:
@@ -93,7 +94,9 @@ def memory_decisions(call: Call) -> Outcome:
     results = [_decision(result, reasons) for result in decisions[:DECISIONS]]
     served_record(call.principal, "decisions", results=results, question=call.arguments["subject"])
     note = "" if results or not answer.results else "What was found is no decision; memory_search shows it."
-    return Outcome(results, joined(where.note, answer.note, note), memories_told(results), _beside(answer))
+    return Outcome(
+        results, joined(where.note(answer.scope), answer.note, note), memories_told(results), _beside(answer)
+    )
 
 
 def _decision(result: dict[str, Any], reasons: Mapping[str, str]) -> dict[str, Any]:

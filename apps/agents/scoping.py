@@ -14,45 +14,47 @@ from apps.accounts.selectors import repository_slugs
 from apps.candidates.proposal import ScopeInput
 from apps.core.screening import quotable
 from apps.scopes.identity import repository_identity
-from apps.scopes.models import Repository
-from apps.scopes.selectors import find_repository
+from apps.scopes.selectors import SearchScope, find_repository
 
 ONLY_THE_FIRM = "So only what holds for the whole firm was looked at."
 
 
 @dataclass(frozen=True, slots=True)
 class Looking:
-    """``repos`` as a search takes them; ``note`` says where they come from."""
+    """``repos`` as a search takes them; ``why`` says where they come from where the agent has not named them."""
 
-    repos: tuple[str, ...] | None
-    note: str
+    repos: tuple[str, ...] | None = None
+    why: str = ""
+
+    def note(self, scope: SearchScope) -> str:
+        """Where a search has looked, whose scope turned out to be this."""
+        if self.repos is None:
+            return self.why
+        if not scope.repos:
+            return ONLY_THE_FIRM
+        return f"Searched: {self.why}{', '.join(scope.repos)}, its domains and what holds for the whole firm."
 
 
 def looking(
     principal: Principal, *, repo: str | None, checkout: str | None, domains: tuple[str, ...] | None = None
 ) -> Looking:
     if repo is not None:
-        return Looking((repo,), _of(find_repository(principal.workspace, repo.strip())))
+        return Looking((repo,))
     if domains is not None:
-        return Looking(None, "")
+        return Looking()
     if checkout is not None:
         return _in_checkout(principal, checkout)
     if principal.repository_limit:
-        return Looking(None, f"{_limit(principal)} Searched: these, their domains and what holds for the whole firm.")
-    return Looking(None, "")
+        return Looking(why=f"{_limit(principal)} Searched: these, their domains and what holds for the whole firm.")
+    return Looking()
 
 
 def _in_checkout(principal: Principal, checkout: str) -> Looking:
-    row, limit = find_repository(principal.workspace, checkout), principal.repository_limit
-    if limit and (row is None or row.pk not in limit):
-        return Looking(None, f"{_limit(principal)} The one checked out here, {_shown(checkout)}, is not among them.")
-    return Looking((checkout,), _of(row, "The repository checked out here, "))
-
-
-def _of(row: Repository | None, which: str = "") -> str:
-    if row is None:
-        return ONLY_THE_FIRM
-    return f"Searched: {which}{row.slug}, its domains and what holds for the whole firm."
+    if limit := principal.repository_limit:
+        row = find_repository(principal.workspace, checkout)
+        if row is None or row.pk not in limit:
+            return Looking(why=f"{_limit(principal)} The one checked out here, {_shown(checkout)}, is not among them.")
+    return Looking((checkout,), "The repository checked out here, ")
 
 
 def _limit(principal: Principal) -> str:

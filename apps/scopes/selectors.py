@@ -2,8 +2,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from django.db.models import QuerySet, Value
+from django.db import connection
+from django.db.models import QuerySet
 
 from apps.accounts.models import Workspace
 from apps.scopes.identity import Remote, parse_remote
@@ -12,11 +14,15 @@ from apps.scopes.models import Domain, Repository
 
 @dataclass(frozen=True, slots=True)
 class SearchScope:
-    """What a search may look at: ``everything`` is the whole workspace, said so to whoever asked."""
+    """What a search may look at: ``everything`` is the whole workspace, said so to whoever asked.
+
+    ``repos`` are the repositories that were named, as they are called here, and ``unknown`` is what names nothing.
+    """
 
     everything: bool
     domain_ids: tuple[int, ...] = ()
     repo_ids: tuple[int, ...] = ()
+    repos: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
 
 
@@ -27,37 +33,46 @@ def search_scope(workspace: Workspace, *, domains: Sequence[str], repos: Sequenc
     """
     if not domains and not repos:
         return SearchScope(everything=True)
-    found = dict(
-        Domain.objects.filter(workspace=workspace, slug__in=[d.strip() for d in domains]).values_list("slug", "pk")
-    )
+    found = _domains(workspace, [name.strip() for name in domains])
     unknown = [name for name in domains if name.strip() not in found]
     domain_ids = set(found.values())
-    repo_ids = set()
+    repositories = {}
     for name in repos:
         repository = find_repository(workspace, name.strip())
         if repository is None:
             unknown.append(name)
             continue
-        repo_ids.add(repository.pk)
+        repositories[repository.pk] = repository.slug
         domain_ids.update(repository.domain_ids)
     return SearchScope(
         everything=False,
         domain_ids=tuple(sorted(domain_ids)),
-        repo_ids=tuple(sorted(repo_ids)),
+        repo_ids=tuple(sorted(repositories)),
+        repos=tuple(repositories.values()),
         unknown=tuple(unknown),
     )
+
+
+def _domains(workspace: Workspace, slugs: Sequence[str]) -> dict[str, int]:
+    rows = Domain.objects.filter(workspace=workspace, slug__in=slugs)
+    return dict(rows.values_list("slug", "pk")) if slugs else {}
+
+
+_SLUGS: Final = """
+SELECT 0, id, slug FROM scopes_domain WHERE id = ANY(%s)
+UNION ALL SELECT 1, id, slug FROM scopes_repository WHERE id = ANY(%s)
+"""
 
 
 def scope_slugs(domain_ids: Iterable[int], repo_ids: Iterable[int]) -> tuple[dict[int, str], dict[int, str]]:
     """Names of domains and of repositories by id, in one query for both."""
     domains, repos = set(domain_ids), set(repo_ids)
     found: tuple[dict[int, str], dict[int, str]] = ({}, {})
-    if not domains and not repos:
-        return found
-    of_domains = Domain.objects.filter(pk__in=domains).order_by().values_list(Value(0), "pk", "slug")
-    of_repos = Repository.objects.filter(pk__in=repos).order_by().values_list(Value(1), "pk", "slug")
-    for which, pk, slug in of_domains.union(of_repos, all=True):
-        found[which][pk] = slug
+    if domains or repos:
+        with connection.cursor() as cursor:
+            cursor.execute(_SLUGS, [list(domains), list(repos)])
+            for which, pk, slug in cursor.fetchall():
+                found[which][pk] = slug
     return found
 
 
