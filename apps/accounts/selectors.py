@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from itertools import islice
+from typing import Any, TypeVar
 
 from django.apps import apps
 from django.contrib.auth.models import User
 from django.contrib.postgres.fields import ArrayField
-from django.db.models import BigIntegerField, CharField, Model, QuerySet
+from django.db import DEFAULT_DB_ALIAS, connection
+from django.db.models import BigIntegerField, Model, QuerySet
 from django.db.models.expressions import RawSQL
 
 from apps.accounts.models import ApiToken, Audience, Membership, Role, TokenKind, Workspace
@@ -16,6 +20,8 @@ from apps.accounts.principal import Principal
 from apps.accounts.services import token_digest, token_touch
 from apps.core.clock import now
 from apps.core.errors import Forbidden, NotAuthenticated, NotFound
+
+Row = TypeVar("Row", bound=Model)
 
 MAX_SECRET_LENGTH = 200
 
@@ -98,7 +104,7 @@ def _principal_for_lent(secret: str, via: str, request_id: str) -> Principal:
 
 def usable_token(token_id: int) -> ApiToken:
     """The token with what a principal is made of, or ``NotAuthenticated`` with why it no longer counts."""
-    token = _tokens().get(pk=token_id)
+    token = _token_by_id(token_id)
     require_usable(token)
     return token
 
@@ -124,7 +130,10 @@ def principal_of_origin(
     them by that, and a reviewer decides about whatever comes of it.
     """
     if token_id is not None:
-        return _of_token(_tokens().get(pk=token_id, workspace=workspace), via, request_id)
+        token = _token_by_id(token_id)
+        if token.workspace_id != workspace.pk:
+            raise ApiToken.DoesNotExist
+        return _of_token(token, via, request_id)
     assert user_id is not None  # a constraint holds that one of the two is there  # noqa: S101
     user = User.objects.get(pk=user_id)
     membership = _with_audiences(memberships_of(user)).filter(workspace=workspace).first()
@@ -177,24 +186,39 @@ def _with_audiences(memberships: QuerySet[Membership]) -> QuerySet[Membership]:
 def _token_by_secret(secret: str) -> ApiToken | None:
     if not secret.startswith("fm_") or len(secret) > MAX_SECRET_LENGTH:
         return None
-    return _tokens().filter(digest=token_digest(secret)).first()
+    return _token("digest", token_digest(secret))
 
 
-def _tokens() -> QuerySet[ApiToken]:
-    """With what a principal is made of."""
-    return (
-        ApiToken.objects.select_related("workspace", "owner")
-        .annotate(
-            owner_role=RawSQL(_ROLE_OF_OWNER, [], CharField()),  # noqa: S611 - a constant
-            own_audiences=_ids(_AUDIENCES_OF_TOKEN),
-            owner_audiences=_ids(_AUDIENCES_OF_OWNER),
-        )
-        .order_by()
-    )
+def _token_by_id(token_id: int) -> ApiToken:
+    token = _token("id", token_id)
+    if token is None:
+        raise ApiToken.DoesNotExist
+    return token
 
 
-# Every request asks this. Written out, the whole look-up costs 0.9 ms of this process; composed of three ORM
-# subqueries, which Django compiles anew each time, it costs 2.1 ms.
+def _token(column: str, value: Any) -> ApiToken | None:
+    """The one token of which this is so, with what a principal is made of."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"{_tokens()} WHERE accounts_apitoken.{column} = %s", [value])
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    values = iter(row)
+    token = _loaded(ApiToken, values)
+    token.workspace = _loaded(Workspace, values)
+    owner = _loaded(User, values)
+    token.owner = owner if token.owner_id is not None else None
+    vars(token).update(zip(("owner_role", "own_audiences", "owner_audiences"), values, strict=True))
+    return token
+
+
+def _loaded(model: type[Row], values: Iterator[Any]) -> Row:
+    names = [field.attname for field in model._meta.concrete_fields]
+    return model.from_db(DEFAULT_DB_ALIAS, names, list(islice(values, len(names))))
+
+
+# Every request asks this. Written out, the whole look-up costs 0.4 ms of this process; worded by the ORM, which it does
+# anew each time, 1.2 ms, and 2.1 ms with its own subqueries.
 _AUDIENCES = "SELECT a.id FROM accounts_audience a JOIN {links} l ON l.audience_id = a.id WHERE a.workspace_id = "
 _AUDIENCES_OF_MEMBER = _AUDIENCES.format(links="accounts_audience_members") + (
     "accounts_membership.workspace_id AND l.user_id = accounts_membership.user_id"
@@ -209,6 +233,20 @@ _ROLE_OF_OWNER = (
     "SELECT m.role FROM accounts_membership m WHERE m.workspace_id = accounts_apitoken.workspace_id"
     " AND m.user_id = accounts_apitoken.owner_id"
 )
+
+
+@cache
+def _tokens() -> str:
+    columns = [
+        f"{model._meta.db_table}.{connection.ops.quote_name(str(field.column))}"
+        for model in (ApiToken, Workspace, User)
+        for field in model._meta.concrete_fields
+    ]
+    return (
+        f"SELECT {', '.join(columns)}, ({_ROLE_OF_OWNER}), ARRAY({_AUDIENCES_OF_TOKEN}), ARRAY({_AUDIENCES_OF_OWNER})"
+        " FROM accounts_apitoken JOIN accounts_workspace ON accounts_workspace.id = accounts_apitoken.workspace_id"
+        " LEFT JOIN auth_user ON auth_user.id = accounts_apitoken.owner_id"
+    )
 
 
 def _ids(select: str) -> RawSQL:

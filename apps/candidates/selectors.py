@@ -175,7 +175,7 @@ def _sources(principal: Principal, ids: list[UUID]) -> dict[UUID, list[dict[str,
     found: dict[UUID, list[dict[str, Any]]] = defaultdict(list)
     for row in CandidateEvidence.objects.filter(candidate__in=ids).select_related("source"):
         if may_see_source(principal, row.source):
-            found[row.candidate_id].append(evidence_shown(row))
+            found[row.candidate_id].append(evidence_shown(row.source, row.quote))
     return found
 
 

@@ -33,6 +33,7 @@ import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time
+from functools import cache
 from typing import Any, ClassVar, NoReturn
 from urllib.parse import unquote_to_bytes
 
@@ -265,7 +266,7 @@ class StrictSerializer(_Strict, serializers.Serializer[Any]):
     @classmethod
     def read(cls, data: Any, *, also: Also | None = None) -> dict[str, Any]:
         """The validated values, or ``UnknownKeys``, or ``Invalid`` with every fault."""
-        serializer = cls()
+        serializer = _made(cls)
         if not isinstance(data, dict):
             raise Malformed("The body must be one JSON object.", code="not_an_object")
         unknown = list(_unknown(serializer, data))
@@ -307,7 +308,7 @@ class StrictQuery(StrictSerializer):
     def read_query(cls, request: Request, *, also: Also | None = None) -> dict[str, Any]:
         """The validated parameters, or ``UnknownKeys``, or ``Invalid`` with every fault."""
         _require_utf8(request)
-        serializer = cls()
+        serializer = _made(cls)
         parameters = request.query_params
         unknown = set(parameters) - set(serializer.fields)
         if unknown:
@@ -365,6 +366,12 @@ def _has_no_offset(text: str) -> bool:
         return datetime.fromisoformat(_LOST_PLUS.sub(r"\1+\2", text)).tzinfo is None
     except ValueError:
         return False
+
+
+@cache
+def _made(kind: type[StrictSerializer]) -> StrictSerializer:
+    """One of each kind reads everything: it keeps nothing of what it read, and making one copies every field."""
+    return kind()
 
 
 def _validated(

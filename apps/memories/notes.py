@@ -90,7 +90,7 @@ def notes_shown(principal: Principal, notes: Sequence[TaskNote]) -> list[dict[st
     evidence: dict[UUID, list[dict[str, Any]]] = defaultdict(list)
     for row in TaskNoteEvidence.objects.filter(note__in=notes).select_related("source"):
         if may_see_source(principal, row.source):
-            evidence[row.note_id].append(evidence_shown(row))
+            evidence[row.note_id].append(evidence_shown(row.source, row.quote))
     return [_shown(note, scopes[note.pk], evidence[note.pk]) for note in notes]
 
 

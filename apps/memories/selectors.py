@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from datetime import datetime
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.db import connection
 
 from apps.accounts.principal import Principal
 from apps.core.errors import NotFound
-from apps.memories.models import Memory, MemoryEvidence, MemoryQuerySet, SubjectKind, Verdict
+from apps.memories.models import Memory, MemoryQuerySet, SubjectKind, Verdict
 from apps.memories.verdicts import REPLACED_BY_HIDDEN, replaced_by, verdict_shown, verdicts_of
 from apps.scopes.models import Repository
 from apps.scopes.selectors import scope_slugs
+from apps.sources.models import Source
 
 # One way of writing each: what is written otherwise names nothing, rather than what it may have been meant for.
 _NUMBER = re.compile(r"M-([1-9][0-9]{0,17})")
@@ -69,9 +71,8 @@ def memory_for(principal: Principal, reference: str | UUID, *, lock: bool = Fals
     return memory
 
 
-def evidence_shown(evidence: Any) -> dict[str, Any]:
-    """A source with the words of it that support the statement; the same for candidates and memories."""
-    source = evidence.source
+def evidence_shown(source: Source | SourceRow, quote: str) -> dict[str, Any]:
+    """A source with the words of it that support the statement; the same for candidates, memories and notes."""
     return {
         "id": source.pk,
         "kind": source.kind,
@@ -80,11 +81,11 @@ def evidence_shown(evidence: Any) -> dict[str, Any]:
         "title": source.title,
         "occurred_at": source.occurred_at.isoformat() if source.occurred_at else None,
         "commit": source.commit,
-        "quote": evidence.quote,
+        "quote": quote,
     }
 
 
-def may_see_source(principal: Principal, source: Any) -> bool:
+def may_see_source(principal: Principal, source: Source | SourceRow) -> bool:
     return source.audience_id is None or source.audience_id in principal.audience_ids
 
 
@@ -104,32 +105,77 @@ def scopes_shown(rows: Iterable[Any]) -> dict[Any, dict[str, Any]]:
     }
 
 
-def memories_shown(principal: Principal, memories: Sequence[Memory]) -> list[dict[str, Any]]:
-    """As answers carry them, with sources and scope in names. Two queries, however many there are."""
-    scopes = scopes_shown(memories)
+class SourceRow(NamedTuple):
+    """What is shown of a source, and who may see it."""
+
+    pk: int
+    kind: str
+    reference: str
+    url: str
+    title: str
+    occurred_at: datetime | None
+    commit: str | None
+    audience_id: int | None
+
+
+# Every answer asks this. The ORM takes 3.3 ms of this process to word it and to make objects of ten memories with their
+# types and sources; written out, all of it takes 0.8 ms.
+_SHOWN: Final = """
+SELECT memory.id, memory.number, memory.content, type.slug, category.slug, memory.firm,
+    ARRAY(SELECT slug FROM scopes_domain WHERE id = ANY(memory.domain_ids)),
+    ARRAY(SELECT slug FROM scopes_repository WHERE id = ANY(memory.repo_ids)),
+    memory.tier, memory.status, memory.confidence,
+    memory.valid_from, memory.valid_to, memory.recorded_at, memory.retired_at
+FROM memories_memory AS memory
+JOIN taxonomy_memorytype AS type ON type.id = memory.type_id
+JOIN taxonomy_category AS category ON category.id = type.category_id
+WHERE memory.id = ANY(%s)
+"""
+_EVIDENCE: Final = """
+SELECT evidence.memory_id, evidence.quote, source.id, source.kind, source.reference, source.url, source.title,
+    source.occurred_at, source.commit, source.audience_id
+FROM memories_memoryevidence AS evidence JOIN sources_source AS source ON source.id = evidence.source_id
+WHERE evidence.memory_id = ANY(%s) ORDER BY evidence.id
+"""
+
+
+def memories_shown(principal: Principal, ids: Sequence[UUID]) -> list[dict[str, Any]]:
+    """As answers carry them, in the order of ``ids``, with sources and scope in names. Two queries, however many.
+
+    That this reader may see the memories has been made sure of; which of their sources is looked at here.
+    """
+    if not ids:
+        return []
     evidence: dict[UUID, list[dict[str, Any]]] = defaultdict(list)
-    for row in MemoryEvidence.objects.filter(memory__in=memories).select_related("source"):
-        if may_see_source(principal, row.source):
-            evidence[row.memory_id].append(evidence_shown(row))
-    return [_shown(memory, scopes[memory.pk], evidence[memory.pk]) for memory in memories]
+    with connection.cursor() as cursor:
+        cursor.execute(_SHOWN, [list(ids)])
+        rows = {row[0]: row for row in cursor.fetchall()}
+        cursor.execute(_EVIDENCE, [list(ids)])
+        for memory_id, quote, *values in cursor.fetchall():
+            source = SourceRow(*values)
+            if may_see_source(principal, source):
+                evidence[memory_id].append(evidence_shown(source, quote))
+    return [_shown(rows[pk], evidence[pk]) for pk in ids]
 
 
-def _shown(memory: Memory, scope: dict[str, Any], sources: list[dict[str, Any]]) -> dict[str, Any]:
+def _shown(row: tuple[Any, ...], sources: list[dict[str, Any]]) -> dict[str, Any]:
+    memory_id, number, content, type_slug, category, firm, domains, repos, tier, status, confidence, *moments = row
+    valid_from, valid_to, recorded_at, retired_at = map(_moment, moments)
     return {
-        "id": str(memory.pk),
-        "number": memory.label,
-        "content": memory.content,
-        "type": memory.type.slug,
-        "category": memory.type.category.slug,
-        "scope": scope,
-        "tier": memory.tier,
-        "status": memory.status,
-        "confidence": memory.confidence,
+        "id": str(memory_id),
+        "number": f"M-{number}",
+        "content": content,
+        "type": type_slug,
+        "category": category,
+        "scope": {"firm": firm, "domains": sorted(domains), "repos": sorted(repos)},
+        "tier": tier,
+        "status": status,
+        "confidence": confidence,
         "sources": sources,
-        "valid_from": _moment(memory.valid_from),
-        "valid_to": _moment(memory.valid_to),
-        "recorded_at": _moment(memory.recorded_at),
-        "retired_at": _moment(memory.retired_at),
+        "valid_from": valid_from,
+        "valid_to": valid_to,
+        "recorded_at": recorded_at,
+        "retired_at": retired_at,
     }
 
 
@@ -142,7 +188,7 @@ def memory_shown(principal: Principal, memory: Memory) -> dict[str, Any]:
 
     What the candidate said in its other versions, perhaps in one that is open again, is for reviewers alone.
     """
-    (shown,) = memories_shown(principal, [memory])
+    (shown,) = memories_shown(principal, [memory.pk])
     return shown | {
         "chain": [chain_entry(row) for row in chain_of(principal, memory)],
         "verdicts": [

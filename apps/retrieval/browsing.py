@@ -95,7 +95,7 @@ class Leaf:
 
 
 def leaf(principal: Principal, memory: Memory) -> Leaf:
-    (shown,) = memories_shown(principal, [memory])
+    (shown,) = memories_shown(principal, [memory.pk])
     members = chain_of(principal, memory)
     edges = _edges(members)
     history = history_of(principal, verdicts_about(principal, memory))

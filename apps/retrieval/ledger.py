@@ -46,7 +46,10 @@ class Weighting:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """``admitted`` says whether the search may serve it; ``since`` is when it began to hold, as far as is known."""
+    """``admitted`` says whether the search may serve it; ``since`` is when it began to hold, as far as is known.
+
+    ``is_amended`` says that something replaces it in part or amends it, which this search may or may not serve.
+    """
 
     memory_id: UUID
     number: int
@@ -54,6 +57,7 @@ class Facts:
     category: str
     weighting: Weighting
     since: datetime
+    is_amended: bool
     admitted: bool
 
     @property
@@ -63,7 +67,12 @@ class Facts:
 
 _COLUMNS: Final = """
 memory.id, memory.number, memory.status, category.slug, category.half_life_days, category.weights,
-coalesce(memory.valid_from, memory.recorded_at), coalesce({admitted}, false)
+coalesce(memory.valid_from, memory.recorded_at),
+EXISTS (
+    SELECT FROM memories_supersession AS amending
+    WHERE amending.old_id = memory.id AND amending.kind <> 'full' AND amending.voided_by_id IS NULL
+),
+coalesce({admitted}, false)
 """
 _JOINED: Final = """
 JOIN taxonomy_memorytype AS type ON type.id = memory.type_id
@@ -136,5 +145,6 @@ def _rows(statement: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
 
 
 def _facts(row: tuple[Any, ...]) -> Facts:
-    memory_id, number, status, category, half_life, weights, since, admitted = row[:8]
-    return Facts(memory_id, number, status, category, Weighting(half_life, json.loads(weights)), since, admitted)
+    memory_id, number, status, category, half_life, weights, since, is_amended, admitted = row[:9]
+    weighting = Weighting(half_life, json.loads(weights))
+    return Facts(memory_id, number, status, category, weighting, since, is_amended, admitted)

@@ -13,8 +13,8 @@ from typing import Final
 
 from django.db import connection
 
-from apps.memories.models import Corpus
 from apps.retrieval.filters import Admission
+from apps.retrieval.terms import corpus_of
 
 SECONDS: Final = 60.0
 REMEMBERED: Final = 1_024
@@ -69,8 +69,7 @@ _sizes: Final = _Remembered()
 
 def _count(admission: Admission, limit: int) -> int:
     if admission.scope.everything and admission.types is None:
-        documents = Corpus.objects.filter(workspace=admission.workspace_id).values_list("documents", flat=True)
-        return min(documents.first() or 0, limit + 1)
+        return min(corpus_of(admission.workspace_id).documents, limit + 1)
     condition, values = admission.scope_sql()
     with connection.cursor() as cursor:
         cursor.execute(

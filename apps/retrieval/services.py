@@ -41,7 +41,10 @@ WITH_CHAINS = frozenset({"explain-why", "history"})
 
 @dataclass(frozen=True, slots=True)
 class SearchAnswer:
+    """``scope`` is what was looked at."""
+
     results: list[dict[str, Any]]
+    scope: SearchScope
     intent: str
     pipeline_stages: list[dict[str, Any]]
     degraded: bool
@@ -87,6 +90,7 @@ def served(
             results = _with_notes(principal, run, results, task=request.task)
     return SearchAnswer(
         results=results,
+        scope=run.admission.scope,
         intent=run.intent,
         pipeline_stages=[stage.as_dict() for stage in run.stages],
         degraded=run.degraded,
@@ -133,11 +137,11 @@ def _let_through(principal: Principal, run: Search) -> list[dict[str, Any]]:
         weight.run(run)
         collapse.run(run)
         decay.run(run)
-        found = visibility.check(run)
-        rerank.run(run, found)
+        visibility.check(run)
+        rerank.run(run)
         if not run.hits and not run.degraded:
             run.notes.append("Nothing that is known here answers this.")
-        return _results(principal, run, found)
+        return _results(principal, run)
 
 
 def _recipe(principal: Principal, request: SearchRequest) -> Recipe:
@@ -207,12 +211,12 @@ def _describe_scope(run: Search, scope: SearchScope) -> None:
             run.notes.append(f"Not known here: {listed}. Nothing was searched for under that name.")
 
 
-def _results(principal: Principal, run: Search, found: Mapping[UUID, Memory]) -> list[dict[str, Any]]:
+def _results(principal: Principal, run: Search) -> list[dict[str, Any]]:
     """As answers show them: for those who ask why or for the history, each with its whole chain."""
     hits = run.hits[: run.limit]
-    memories = [found[hit.memory_id] for hit in hits]
-    shown = memories_shown(principal, memories)
-    amended = amendments_of(run.admission, [hit.memory_id for hit in hits])
+    ids = [hit.memory_id for hit in hits]
+    shown = memories_shown(principal, ids)
+    amended = amendments_of(run.admission, [pk for pk in ids if run.facts[pk].is_amended])
     chains = _chains(principal, run, hits) if run.intent in WITH_CHAINS else {}
     return [
         entry

@@ -86,7 +86,7 @@ def _list(request: PageRequest, form: BrowseForm, types: list[MemoryType]) -> di
     among = _statuses(status)
     rows = everything if among is None else everything.filter(status__in=among)
     found: Page[Memory] = page_of(
-        rows.select_related("type__category"),
+        rows,
         order=("-number",),
         limit=ROWS,
         cursor=request.GET.get("cursor"),
@@ -94,7 +94,7 @@ def _list(request: PageRequest, form: BrowseForm, types: list[MemoryType]) -> di
     )
     facets = facets_listed(rows)
     return {
-        "rows": memories_shown(principal, found.rows),
+        "rows": memories_shown(principal, [row.pk for row in found.rows]),
         "next": found.next,
         "previous": found.previous,
         "status": status,

@@ -19,11 +19,10 @@ from django.db import DatabaseError, InterfaceError, connection
 
 from apps.core.logs import without_words
 from apps.core.time_limits import is_timeout, reading_within
-from apps.memories.models import Corpus
 from apps.retrieval.filters import Admission
 from apps.retrieval.identifiers import identifiers_in, memory_numbers
 from apps.retrieval.pipeline import Hit, Search, Shortfall, Stage
-from apps.retrieval.terms import idf, keep_to_indexes
+from apps.retrieval.terms import BY_INDEXES, idf
 from apps.scopes.models import Repository
 from apps.sources.models import SourceKind
 
@@ -92,8 +91,7 @@ class Exact:
 
 def exact(admission: Admission, named: Sequence[str]) -> list[Exact]:
     """Best first."""
-    with reading_within(SECONDS):
-        keep_to_indexes()
+    with reading_within(SECONDS, **BY_INDEXES):
         names = _names(admission.workspace_id, named)
         called = _by_source(admission, named)
         holders = defaultdict(set, {text: set(memory_ids) for text, memory_ids in called.items()})
@@ -113,7 +111,8 @@ def exact(admission: Admission, named: Sequence[str]) -> list[Exact]:
 
 
 _NAMES: Final = """
-SELECT named.text, phrase.query::text, min(coalesce(known.ndoc, 0))
+SELECT named.text, phrase.query::text, min(coalesce(known.ndoc, 0)),
+    (SELECT documents FROM memories_corpus WHERE workspace_id = %(workspace)s)
 FROM unnest(%(named)s::text[]) AS named(text)
 CROSS JOIN LATERAL phraseto_tsquery(
     'pg_catalog.english', regexp_replace(named.text, '[^[:alnum:]]+', ' ', 'g')
@@ -127,13 +126,12 @@ GROUP BY named.text, phrase.query
 
 def _names(workspace_id: int, named: Sequence[str]) -> list[Name]:
     """Those that may lead somewhere."""
-    documents = Corpus.objects.filter(workspace=workspace_id).values_list("documents", flat=True).first() or 0
     # "#12" is the name of a source, and in a text any twelve.
     telling = [name for name in named if not _SHORT_REFERENCE.fullmatch(name)]
     with connection.cursor() as cursor:
         cursor.execute(_NAMES, {"named": telling, "workspace": workspace_id})
         rows = cursor.fetchall()
-    return [Name(text, query, idf(ndoc, documents)) for text, query, ndoc in rows if ndoc <= MAX_MATCHES]
+    return [Name(text, query, idf(ndoc, all_ or 0)) for text, query, ndoc, all_ in rows if ndoc <= MAX_MATCHES]
 
 
 def _by_words(admission: Admission, names: Sequence[Name]) -> dict[int, set[UUID]]:
@@ -165,6 +163,20 @@ def words_statement(admission: Admission, names: Sequence[Name]) -> tuple[str, d
     return statement, values
 
 
+_NUMBERED: Final = """
+SELECT memory.id, NULL, memory.number FROM memories_memory AS memory
+WHERE memory.number = ANY(%(numbers)s) AND {admitted}
+"""
+_CITED: Final = """
+(SELECT memory.id, source.reference, NULL::bigint FROM sources_source AS source
+ JOIN memories_memoryevidence AS evidence ON evidence.source_id = source.id
+ JOIN memories_memory AS memory ON memory.id = evidence.memory_id
+ WHERE source.workspace_id = %(workspace)s AND source.kind = ANY(%(kinds)s)
+   AND source.reference = ANY(%(references)s) AND {admitted}
+ ORDER BY memory.number DESC LIMIT %(limit)s)
+"""
+
+
 def _by_source(admission: Admission, named: Sequence[str]) -> dict[str, set[UUID]]:
     """By name, the memories that are called so, and those that come from a source that is."""
     called = {reference: name for name in named for reference in _references(admission, name)}
@@ -176,21 +188,10 @@ def _by_source(admission: Admission, named: Sequence[str]) -> dict[str, set[UUID
         "kinds": SourceKind.values,
         "limit": MAX_FOUND,
     }
+    # To plan the half that no name is for takes longer than to find that there is nothing.
+    statement = f"{_NUMBERED} UNION ALL {_CITED}" if numbers else _CITED
     with connection.cursor() as cursor:
-        cursor.execute(
-            f"""
-            SELECT memory.id, NULL, memory.number FROM memories_memory AS memory
-            WHERE memory.number = ANY(%(numbers)s) AND {admitted}
-            UNION ALL
-            (SELECT memory.id, source.reference, NULL FROM sources_source AS source
-             JOIN memories_memoryevidence AS evidence ON evidence.source_id = source.id
-             JOIN memories_memory AS memory ON memory.id = evidence.memory_id
-             WHERE source.workspace_id = %(workspace)s AND source.kind = ANY(%(kinds)s)
-               AND source.reference = ANY(%(references)s) AND {admitted}
-             ORDER BY memory.number DESC LIMIT %(limit)s)
-            """,
-            values,
-        )
+        cursor.execute(statement.format(admitted=admitted), values)
         rows = cursor.fetchall()
     holders: dict[str, set[UUID]] = defaultdict(set)
     for memory_id, reference, number in rows:

@@ -41,7 +41,7 @@ from apps.memories.models import Corpus
 from apps.retrieval.filters import Admission
 from apps.retrieval.pipeline import Hit, Search, Shortfall, Stage
 from apps.retrieval.scope_sizes import scope_size
-from apps.retrieval.terms import Term, any_of, idf, keep_to_indexes, rarest_terms, within
+from apps.retrieval.terms import BY_INDEXES, Term, any_of, corpus_of, idf, rarest_terms, within
 
 MAX_TERMS: Final = 64
 PRESELECTED: Final = 200
@@ -91,12 +91,11 @@ class Ranked(NamedTuple):
 
 def bm25(admission: Admission, question: str, *, limit: int) -> tuple[list[Ranked], str]:
     """The best documents with their BM25 scores, best first, and a sentence on how they were found."""
-    with reading_within(SECONDS) as time_limit:
-        keep_to_indexes()
+    with reading_within(SECONDS, **BY_INDEXES) as time_limit:
         terms = rarest_terms(admission.workspace_id, question, limit=MAX_TERMS)
         if not terms:
             return [], "The question holds no word to look for."
-        corpus = Corpus.objects.filter(workspace=admission.workspace_id).first() or Corpus()
+        corpus = corpus_of(admission.workspace_id)
         way = _way(admission, terms, corpus)
         time_limit.renew()
         rows = _rank(admission, terms, way, corpus, limit=limit)

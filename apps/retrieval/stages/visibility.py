@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection
-from typing import Final
 from uuid import UUID
 
-from apps.memories.models import Memory, MemoryStatus
+from apps.memories.models import MemoryStatus
 from apps.memories.providers.base import ProviderError
 from apps.memories.providers.registry import get_provider
 from apps.retrieval.pipeline import Search, Shortfall, best_first
 from apps.retrieval.stages.vector import is_late
 
-RERANKED: Final = 50
-
 logger = logging.getLogger(__name__)
 
 
-def check(search: Search) -> dict[UUID, Memory]:
-    """Keep what ledger and pool both admit; answer, by id, the memories that will be shown or put in order anew.
-
-    Two look-ups, however many hits; of those that nobody will see no more is fetched than their facts.
-    """
+def check(search: Search) -> None:
+    """Keep what ledger and pool both admit."""
     with search.stage("visibility") as stage:
         ids = [hit.memory_id for hit in search.hits]
         admitted = {memory_id for memory_id in ids if _may_be_served(search, memory_id)}
@@ -32,9 +26,6 @@ def check(search: Search) -> dict[UUID, Memory]:
         stage.detail = f"{len(search.hits)} of {len(ids)} are served."
         _say_what_was_left_out(search, refused=len(ids) - len(admitted), not_in_pool=len(admitted) - len(kept))
         _demote_disputed(search)
-        most = search.limit if search.recipe.reranker is None else max(search.limit, RERANKED)
-        shown = [hit.memory_id for hit in search.hits[:most]]
-        return Memory.objects.select_related("type__category").in_bulk(shown)
 
 
 def _say_what_was_left_out(search: Search, *, refused: int, not_in_pool: int) -> None:
