@@ -55,3 +55,5 @@ class Command(BaseCommand):
         for record, count in checked.counts.items():
             if record not in ("header", "trailer"):
                 self.stdout.write(f"{count:>8,}  {record}")
+        for sentence in checked.loosened:
+            self.stdout.write(f"Loosened by the file: {sentence}")
