@@ -178,6 +178,7 @@ def _ids(imported: Imported) -> Iterable[str | None]:
 
 def _check(repo: str, files: Sequence[FileInput], commit: str | None) -> None:
     errors = [FieldError("repo", error.message) for error in check_names("repo", [repo])]
+    errors += screen({"repo": repo}, exclusions=()).refusals
     if commit is not None:
         errors += check_text(commit, field="commit", max_length=MAX_COMMIT, multiline=False)
         errors += screen({"commit": commit}, exclusions=()).refusals
