@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from io import StringIO
 
 import pytest
-from django.core.management import CommandError
-from django.db import connection
+from django.core.management import CommandError, call_command
+from django.db import InterfaceError, OperationalError, connection
 
 from apps.accounts.models import Audience, AuditEvent, Role
 from apps.accounts.principal import operator
@@ -17,7 +18,8 @@ from apps.approvals.services import memory_restore, memory_retire
 from apps.candidates.models import Candidate
 from apps.candidates.proposal import ScopeInput
 from apps.core.errors import Forbidden
-from apps.memories.models import EdgeKind, Memory, Supersession
+from apps.memories.models import EdgeKind, Memory, Supersession, Verdict
+from apps.memories.providers.base import ProviderError
 from apps.scopes.models import Domain, Repository
 from apps.taxonomy.models import Category, MemoryType
 from tests.agents.files.exports import brought_in, exported, forget_everything, lines_of, memory_of, refused, resealed
@@ -254,6 +256,40 @@ def test_somebody_who_reviews_there_answers_for_it(file, empty, bob, alice):
 def test_there_must_be_a_file(dora, tmp_path):
     with pytest.raises(CommandError, match="There is no file"):
         brought_in(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [ProviderError("The embedder does not answer.", permanent=False), OperationalError("gone"), InterfaceError("gone")],
+    ids=lambda failure: type(failure).__name__,
+)
+@pytest.mark.parametrize("place", ["prepare_many", "insert_many"])
+def test_what_could_not_be_embedded_is_said_and_embedded_later(file, empty, pool, monkeypatch, failure, place):
+    def fail(*_: object) -> None:
+        raise failure
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pool, place, fail)
+        with pytest.raises(CommandError, match=r"All of the file is written, .*pool audit --repair") as told:
+            brought_in(file)
+    assert "does not answer." in str(told.value)
+    assert Memory.objects.filter(workspace=empty).count() == 3
+    assert not list(pool.iterate())
+
+    call_command("pool", "audit", "--repair", "--workspace", "elsewhere", stdout=StringIO(), stderr=StringIO())
+
+    assert {row.id for row in pool.iterate()} == set(Memory.objects.values_list("pk", flat=True))
+
+
+def test_a_database_that_goes_away_in_the_middle_leaves_nothing(file, monkeypatch):
+    def fail(*_: object, **__: object) -> None:
+        raise OperationalError("gone")
+
+    monkeypatch.setattr(Supersession.objects, "bulk_create", fail)
+    with pytest.raises(OperationalError):
+        brought_in(file)
+    assert not Memory.objects.exists()
+    assert not Verdict.objects.exists()
 
 
 # --- REST -----------------------------------------------------------------------------------------------------
