@@ -83,6 +83,10 @@ FORGED = {
         r"verdicts\[0\]\.second_person",
     ),
     "with an id of a person": (lambda rows: verdict(rows, "Plain.").update(user=1), "verdicts"),
+    "with a reason without end": (
+        lambda rows: verdict(rows, "Plain.").update(reason="x" * 4_001),
+        r"verdicts\[0\]\.reason",
+    ),
     # What was decided.
     "no verdict": (lambda rows: named(rows, "Plain.").update(verdicts=[]), "verdicts"),
     "a rejection": (lambda rows: verdict(rows, "Plain.").update(action="reject"), r"verdicts\[0\]\.action"),

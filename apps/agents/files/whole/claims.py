@@ -12,6 +12,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from apps.agents.files.whole.reading import Row
+from apps.approvals import services
 from apps.approvals.amendments import Amendment
 from apps.core.screening import check_text
 from apps.memories.models import IN_FORCE, Action, EdgeKind, Memory, MemoryStatus, Supersession, Verdict
@@ -21,6 +22,8 @@ DOORS: Final = ("ui", "rest", "admin", "command", "import")
 # Clocks differ; what lies further ahead than this was never measured.
 AHEAD: Final = timedelta(days=1)
 _MAX_NAME: Final = 200
+# Twice what a reviewer may write: what is masked may become longer.
+MAX_REASON: Final = 2 * services.MAX_REASON
 
 
 def check_verdict(row: Row, *, bots: Collection[str], second_person: bool, at: datetime) -> None:
@@ -32,6 +35,8 @@ def check_verdict(row: Row, *, bots: Collection[str], second_person: bool, at: d
         raise row.refuse(f"{row.at('reviewer')} names a bot, and only people decide.")
     if row.text("via") not in DOORS:
         raise row.refuse(f"{row.at('via')} is none of {', '.join(DOORS)}, through which people decide.")
+    if len(row.text("reason")) > MAX_REASON:
+        raise row.refuse(f"{row.at('reason')} is longer than {MAX_REASON:,} characters.")
     if not row.flag("second_person") and row.text("action") == Action.APPROVE and second_person:
         raise row.refuse(
             f"{row.at('second_person')} says that whoever proposed it approved it, and this workspace demands a second "
