@@ -7,7 +7,7 @@ door it acts as a token, and like for any token of kind agent or bot there is no
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -40,7 +40,8 @@ class FirmMemory:
     """
 
     def __init__(self, token: str | None = None) -> None:
-        secret = (token if token is not None else os.environ.get(TOKEN, "")).strip()
+        given: object = token if token is not None else os.environ.get(TOKEN, "")
+        secret = given.strip() if isinstance(given, str) else ""
         if not secret:
             raise ValueError(f"There is no token. Give one, or set {TOKEN}; `manage.py token create` makes it.")
         self._secret = _Secret(secret)
@@ -215,16 +216,18 @@ def _given(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _listed(values: Sequence[str] | None) -> Any:
-    """A text stays one, which is then refused, instead of becoming a list of letters."""
-    return values if values is None or isinstance(values, str) else list(values)
-
-
-def _sources(values: Sequence[Raw]) -> Any:
-    """What is no list of sources stays what it is, and is then refused by its name."""
-    if isinstance(values, str | bytes) or not isinstance(values, Sequence):
+def _listed(values: object) -> Any:
+    """What is no list stays what it is, and is then refused by its name; a text would become one of letters."""
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         return values
-    return [dict(each) if isinstance(each, Mapping) else each for each in values]
+    return list(values)
+
+
+def _sources(values: object) -> Any:
+    listed = _listed(values)
+    if not isinstance(listed, list):
+        return listed
+    return [dict(each) if isinstance(each, Mapping) else each for each in listed]
 
 
 def _scope(repos: Sequence[str], domains: Sequence[str], firm: bool) -> dict[str, Any]:
@@ -293,15 +296,20 @@ def _ask(principal: Principal, given: dict[str, Any]) -> Answer:
     return Answer(raw["answer"], citations, results, raw["degraded"], raw["note"], raw)
 
 
+def _require_reference(reference: object) -> None:
+    from apps.core.errors import Invalid
+
+    if not isinstance(reference, str):
+        raise Invalid.field("reference", "Name a memory by its id or its number, as a text.")
+
+
 def _get(principal: Principal, reference: str) -> Memory:
     from apps.accounts.throttling import READ, spend
-    from apps.core.errors import Invalid
     from apps.memories.selectors import memory_for, memory_shown
     from apps.retrieval.receipts import served_record
 
     spend(principal, READ)
-    if not isinstance(reference, str):
-        raise Invalid.field("reference", "Name a memory by its id or its number, as a text.")
+    _require_reference(reference)
     shown = memory_shown(principal, memory_for(principal, reference))
     served_record(principal, "get", results=[shown])
     return Memory.of(shown)
@@ -326,6 +334,7 @@ def _correct(principal: Principal, reference: str, given: dict[str, Any]) -> Pro
     from apps.candidates.corrections import Report, check_readable_report, memory_correct
 
     spend(principal, WRITE)
+    _require_reference(reference)
     data = CorrectionIn.read(given, also=lambda good: check_readable_report(principal, values_from(good)))
     reported = memory_correct(principal=principal, reference=reference, report=Report(**values_from(data)))
     return Proposed(str(reported.candidate.pk), reported.status, reported.reason, reported.created)

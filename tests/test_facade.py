@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import pickle
+import re
 import subprocess
 import sys
 
@@ -206,3 +208,69 @@ def test_every_error_is_one(memory):
         memory.get("M-99")
     with pytest.raises(Invalid):
         memory.get(7)
+
+
+# --- values of wrong types ------------------------------------------------------------------------------------------
+GOOD = {
+    "search": {"q": "why?"},
+    "context": {"repo": "acme/pay"},
+    "ask": {"q": "why?"},
+    "get": {"reference": "M-1"},
+    "propose": {"content": WHY, "type": "tooling_setup", "sources": [SOURCE], "repos": ["acme/pay"]},
+    "correct": {"reference": "M-1", "kind": "stale", "reason": "It is six now.", "sources": [SOURCE]},
+    "ingest": {"content": WHY, "kind": "chat", "sources": [SOURCE], "repos": ["acme/pay"]},
+}
+TEXTS = ("q", "content", "type", "kind", "reason", "reference", "repo", "path", "task", "as_of", "known_at", "intent")
+TEXTS += ("replacement", "external_id", "valid_from")
+LISTS = ("repos", "domains", "types", "tiers", "supersedes", "sources")
+
+
+class Anything:
+    """What has nothing in common with any value that is taken."""
+
+    def __repr__(self) -> str:
+        return "anything"
+
+
+def wrong_values(name: str) -> list[object]:
+    """Of each type that is not the argument's own, and of its own what holds such."""
+    others = [5, 5.5, True, float("nan"), b"abc", {}, {"a": 1}, [5], [None], [[]], [Anything()], (5,), Anything()]
+    others += [Anything, iter([5]), 10**400, {5}]
+    if name in TEXTS:
+        return others if name == "reference" else [*others, "\ud800"]
+    if name in LISTS:
+        return [*others, "abc", [{}] if name == "sources" else [""], [b"abc"], [{1: 2}]]
+    if name == "firm":
+        return [each for each in others if each is not True] + ["abc", 1, 0, None]
+    numbers = [each for each in others if each != 5 and each is not True]
+    return [*numbers, "abc", True, [1], -1]
+
+
+def arguments() -> list[tuple[str, str]]:
+    return [
+        (method, name)
+        for method in GOOD
+        for name in inspect.signature(getattr(FirmMemory, method)).parameters
+        if name not in ("self", "strict")
+    ]
+
+
+@pytest.mark.parametrize(("method", "name"), arguments(), ids=lambda value: value)
+def test_a_value_of_a_wrong_type_is_refused_by_its_name(method, name, memory, remember):
+    remember(WHY)
+    required = name in GOOD[method] and name != "repos"
+    for value in [*wrong_values(name), *([None] if required else [])]:
+        with pytest.raises(DomainError) as caught:
+            getattr(memory, method)(**GOOD[method] | {name: value})
+        fields = {re.split(r"[.\[]", each.field.removeprefix("scope."))[0] for each in caught.value.errors}
+        assert fields == {name}, (value, caught.value.as_dict())
+    assert (Candidate.objects.count(), CaptureEvent.objects.count()) == (1, 0)
+
+
+def test_a_token_that_is_none_is_refused():
+    for value in (5, b"fm_agent_x", "", " ", [], object()):
+        with pytest.raises(ValueError, match="no token"):
+            FirmMemory(value)
+    for value in ("fm_agent_\ud800", "fm_agent_\0", "ä" * 10_000):
+        with pytest.raises(NotAuthenticated):
+            FirmMemory(value).search("why?")

@@ -338,7 +338,7 @@ def note_propose(*, principal: Principal, task: str, note_id: UUID, changes: Map
     ``NotFound``, and whatever proposing raises.
     """
     principal.require_write()
-    note = note_for(principal, require_task(task), note_id)
+    note = note_for(principal, require_task(task), note_id, lock=True)
     proposal = Proposal(**(_proposed_values(note) | dict(changes)))
     writer = principal_of_origin(
         note.workspace, token_id=note.origin_token_id, user_id=note.origin_user_id, via=principal.via

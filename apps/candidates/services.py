@@ -84,6 +84,7 @@ class Resolved:
     correction_reason: str = ""
     has_replacement: bool = False
     written_by: Principal | None = None
+    look: bool = True
 
     @property
     def audience_ids(self) -> set[int]:
@@ -94,10 +95,13 @@ class Resolved:
         return restricted
 
 
-def candidate_propose(*, principal: Principal, proposal: Proposal, written_by: Principal | None = None) -> Proposed:
+def candidate_propose(
+    *, principal: Principal, proposal: Proposal, written_by: Principal | None = None, look: bool = True
+) -> Proposed:
     """Put a statement into the queue, or say what became of the same one before.
 
     ``written_by`` is who worded it where that is somebody else: they count as a proposer too, and so cannot approve it.
+    Without ``look`` nothing is looked up that is near, for a caller who takes the proposal back in any case.
 
     Raises ``Invalid`` or ``Excluded`` naming the field, ``Forbidden`` outside the token's limits, ``TooMany``
     when too much of this origin is waiting already.
@@ -105,7 +109,7 @@ def candidate_propose(*, principal: Principal, proposal: Proposal, written_by: P
     principal.require_write()
     checked = check_proposal(principal, proposal)
     with transaction.atomic():
-        resolved = replace(_resolve(principal, proposal, checked), written_by=written_by)
+        resolved = replace(_resolve(principal, proposal, checked), written_by=written_by, look=look)
         return settle(principal, resolved)
 
 
@@ -409,7 +413,8 @@ def _insert(principal: Principal, resolved: Resolved) -> Candidate | None:
     """Queue a new candidate; ``None`` when another request put the same one there first."""
     _require_room(principal)
     candidate = _build(principal, resolved)
-    candidate.near = near_by_text(candidate, [source for source, _ in resolved.sources])
+    if resolved.look:
+        candidate.near = near_by_text(candidate, [source for source, _ in resolved.sources])
     try:
         with transaction.atomic():
             candidate.save(force_insert=True)
@@ -421,7 +426,8 @@ def _insert(principal: Principal, resolved: Resolved) -> Candidate | None:
     for each in _proposers(principal, resolved):
         proposer_add(each, candidate)
     audit_record(principal, "propose", subject_kind="candidate", subject_id=candidate.pk, after=_summary(candidate))
-    _look_by_vector(candidate)
+    if resolved.look:
+        _look_by_vector(candidate)
     return candidate
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -11,6 +12,7 @@ from django.db import connection
 
 from apps.accounts.models import Audience
 from apps.approvals.restrictions import source_restrict
+from apps.candidates import notes
 from apps.candidates.models import Candidate
 from apps.core import clock
 from apps.memories import notes as memory_notes
@@ -19,6 +21,7 @@ from apps.memories.providers.base import NoteQuery, ProviderError, ProviderTimeo
 from apps.memories.tasks import notes_embed_late, notes_expire
 from apps.scopes.models import Repository
 from apps.sources.models import Source
+from tests.at_once import in_background
 from tests.conftest import issue
 from tests.ledger import a_statement, approve, fresh, of_person, refused_as_immutable, refused_by, sql
 
@@ -238,7 +241,9 @@ def test_a_value_that_will_not_do_is_named(bot_api, changes, status, field):
     assert not TaskNote.objects.exists()
 
 
-@pytest.mark.parametrize("task", ["%00", "a%00b", "%20", "b" * 201, "a%0Db", "a%E2%80%A8b"])
+@pytest.mark.parametrize(
+    "task", ["%00", "a%00b", "%20", "b" * 201, "a%0Db", "a%E2%80%A8b", "%0A", "a%0Ab", "a/%0A/b", "%0D%0A"]
+)
 def test_a_task_that_will_not_do_is_named_everywhere(bot_api, task):
     path = f"/api/v1/tasks/{task}/notes/"
     one = f"{path}{uuid4()}/"
@@ -251,7 +256,7 @@ def test_a_task_that_will_not_do_is_named_everywhere(bot_api, task):
         bot_api.post(f"{one}disposition/", {"disposition": "fixed"}),
     ):
         assert answer.status_code == 422
-        assert [error["field"] for error in answer.json()["errors"]] == ["task"]
+        assert {error["field"] for error in answer.json()["errors"]} == {"task"}
 
 
 def test_secrets_are_refused_wherever_they_stand(bot_api):
@@ -822,3 +827,28 @@ def test_the_pool_keeps_no_text_of_a_note(bot_api, pool):
     query = NoteQuery(vector=pool.embed_query("marmalade"), workspace=TaskNote.objects.get().workspace_id, task=TASK)
     assert len(pool.search_notes(query)) == 1
     assert connection.in_atomic_block
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_note_that_expires_while_it_is_proposed_is_proposed_whole_and_then_deleted(bot_api, later, monkeypatch):
+    note = noted(bot_api)
+    expired: list[Any] = []
+    scopes_shown = notes.scopes_shown
+
+    def meanwhile(rows):
+        later(days=400)
+        expired.append(in_background(notes_expire))
+        time.sleep(0.5)
+        return scopes_shown(rows)
+
+    monkeypatch.setattr(notes, "scopes_shown", meanwhile)
+    answer = bot_api.post(f"{NOTES}{note['id']}/propose/", {})
+
+    assert answer.status_code == 201, answer.json()
+    assert expired[0]() == "1 notes have expired."
+    candidate = Candidate.objects.get()
+    assert (candidate.content, candidate.evidence.count()) == (note["content"], 1)
+    assert not TaskNote.objects.exists()
+    monkeypatch.undo()
+    gone = bot_api.post(f"{NOTES}{note['id']}/propose/", {})
+    assert (gone.status_code, gone.json()["code"]) == (404, "not_found")

@@ -116,6 +116,21 @@ def test_reviewers_see_what_relied_on_it(api, browser, robo, bob, alice, memory)
     assert "What relied on it" not in text(browser(bob).get(f"/memories/{memory.label}/"))
 
 
+def test_what_relied_on_it_is_told_when_it_was_replaced_since(api, browser, robo, alice, remember, memory):
+    for call in DOORS.values():
+        call(api(robo), Agent(robo.secret), memory)
+    doors = {(row.via, row.asked_for) for row in Served.objects.filter(memory=memory.pk)}
+
+    remember("Ledgers are closed at noon.", supersedes=[memory])
+
+    shown = api(alice).get(f"/api/v1/memories/{memory.label}/").json()
+    assert (shown["status"], shown["served"]["total"]) == ("superseded", len(DOORS))
+    assert {(row["via"], row["asked_for"]) for row in shown["served"]["latest"]} == doors
+    assert {f"{via} {asked_for}" for via, asked_for in doors} == DOORS.keys()
+    assert all(row["name"] in ("robo", "alice") for row in shown["served"]["latest"])
+    assert "robo" in text(browser(alice).get(f"/memories/{memory.pk}/"))
+
+
 def test_a_page_of_a_memory_that_nobody_was_given_says_so(browser, alice, memory):
     assert "Nobody was given it" in text(browser(alice).get(f"/memories/{memory.label}/"))
 

@@ -24,6 +24,7 @@ from apps.agents.files.harmless import harmless
 from apps.agents.files.known import KINDS
 from apps.core.clock import now
 from apps.core.errors import Forbidden, Invalid
+from apps.core.screening import masked
 from apps.core.wording import words
 from apps.memories.models import IN_FORCE, EdgeKind, Memory, MemoryEvidence, MemoryStatus, Supersession, Tier
 from apps.memories.selectors import memories_visible
@@ -118,6 +119,8 @@ def files_export(
     _check(repo, max_lines)
     row = find_repository(principal.workspace, repo.strip())
     slug = slug_of(principal.workspace, repo)
+    if row is None:
+        slug = masked(slug)  # nobody has looked at what is only asked for
     _require_within(principal, row, repo)
     at = now()
     lines = _lines(principal, row, slug, at=at, per_folder=per_folder and format is not FileFormat.CURSORRULES)

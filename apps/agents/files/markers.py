@@ -38,15 +38,15 @@ def merged(existing: str, block: str) -> str:
     Everything else stays as it is, with its line breaks and a byte order mark. Raises ``BrokenMarkers`` where there is
     more or less than one pair in the file, or one that does not stand alone on its lines.
     """
-    newline = _newline_of(existing)
-    ours = newline.join(_BREAK.split(block.strip("\r\n")))
     found = _span(existing)
+    start, stop = found or (len(existing), len(existing))
+    newline = _newline_of(existing[:start] + existing[stop:])
+    ours = newline.join(_BREAK.split(block.strip("\r\n")))
     if found is not None:
-        start, stop = found
         return f"{existing[:start]}{ours}{existing[stop:]}"
     if not existing.removeprefix("\ufeff").strip():
         return f"{existing[:1] if existing.startswith(chr(0xFEFF)) else ''}{ours}{newline}"
-    gap = "" if existing.endswith(("\n", "\r")) else newline
+    gap = "" if _ends_with_a_break(existing, newline) else newline
     return f"{existing}{gap}{newline}{ours}{newline}"
 
 
@@ -75,10 +75,16 @@ def unmerged(text: str) -> tuple[str, list[int]]:
     return "\n".join(kept), [*faults, *([opened] if opened else [])]
 
 
+def _ends_with_a_break(text: str, newline: str) -> bool:
+    """Whether ``newline`` behind it begins another line: a ``\\n`` behind a bare ``\\r`` would only end it, too."""
+    return text.endswith("\n") or (text.endswith("\r") and newline != "\n")
+
+
 def _newline_of(text: str) -> str:
     """The line break that most lines of ``text`` end with."""
     crlf = text.count("\r\n")
-    return "\r\n" if crlf > text.count("\n") - crlf else "\n"
+    counts = {"\n": text.count("\n") - crlf, "\r\n": crlf, "\r": text.count("\r") - crlf}
+    return max(counts, key=lambda each: counts[each])
 
 
 def _span(text: str) -> tuple[int, int] | None:

@@ -162,7 +162,7 @@ def files_import(
     if not dry_run:
         return _Import(principal, repo, slug, commit, progress).run(files)
     with transaction.atomic():
-        imported = _Import(principal, repo, slug, commit, progress).run(files)
+        imported = _Import(principal, repo, slug, commit, progress, look=False).run(files)
         transaction.set_rollback(True)
     kept = {
         str(pk) for pk in Candidate.objects.filter(pk__in=filter(None, _ids(imported))).values_list("pk", flat=True)
@@ -178,6 +178,7 @@ def _ids(imported: Imported) -> Iterable[str | None]:
 
 def _check(repo: str, files: Sequence[FileInput], commit: str | None) -> None:
     errors = [FieldError("repo", error.message) for error in check_names("repo", [repo])]
+    errors += screen({"repo": repo}, exclusions=()).refusals
     if commit is not None:
         errors += check_text(commit, field="commit", max_length=MAX_COMMIT, multiline=False)
         errors += screen({"commit": commit}, exclusions=()).refusals
@@ -211,9 +212,17 @@ def _require_within(principal: Principal, repo: str) -> None:
 
 class _Import:
     def __init__(
-        self, principal: Principal, repo: str, slug: str, commit: str | None, progress: Progress | None
+        self,
+        principal: Principal,
+        repo: str,
+        slug: str,
+        commit: str | None,
+        progress: Progress | None,
+        *,
+        look: bool = True,
     ) -> None:
         self._principal, self._repo, self._commit, self._progress = principal, repo, commit, progress
+        self._look = look
         self._slug = slug
         self._types = Types(principal.workspace)
         self._known: KnownFiles = known_of(principal, slug)
@@ -341,6 +350,7 @@ class _Import:
             type_ = self._types.of(unit.first)
         return candidate_propose(
             principal=self._principal,
+            look=self._look,
             proposal=Proposal(
                 content=content,
                 type=type_,

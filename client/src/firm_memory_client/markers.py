@@ -35,14 +35,15 @@ def merged(existing: str, block: str) -> str:
     Everything else stays as it is, with its line breaks and a byte order mark.
     """
     check_block(block)
-    newline = _newline_of(existing)
-    ours = newline.join(_BREAK.split(block.strip("\r\n")))
     found = span_of(existing)
+    start, stop = found or (len(existing), len(existing))
+    newline = _newline_of(existing[:start] + existing[stop:])
+    ours = newline.join(_BREAK.split(block.strip("\r\n")))
     if found is not None:
-        return f"{existing[: found[0]]}{ours}{existing[found[1] :]}"
+        return f"{existing[:start]}{ours}{existing[stop:]}"
     if not existing.removeprefix(_MARK).strip():
         return f"{_MARK if existing.startswith(_MARK) else ''}{ours}{newline}"
-    gap = "" if existing.endswith(("\n", "\r")) else newline
+    gap = "" if _ends_with_a_break(existing, newline) else newline
     return f"{existing}{gap}{newline}{ours}{newline}"
 
 
@@ -81,6 +82,13 @@ def _lines(text: str) -> list[tuple[int, int]]:
     return [*spans, (at, len(text))]
 
 
+def _ends_with_a_break(text: str, newline: str) -> bool:
+    """Whether ``newline`` behind it begins another line: a ``\\n`` behind a bare ``\\r`` would only end it, too."""
+    return text.endswith("\n") or (text.endswith("\r") and newline != "\n")
+
+
 def _newline_of(text: str) -> str:
+    """The line break that most lines of ``text`` end with."""
     crlf = text.count("\r\n")
-    return "\r\n" if crlf > text.count("\n") - crlf else "\n"
+    counts = {"\n": text.count("\n") - crlf, "\r\n": crlf, "\r": text.count("\r") - crlf}
+    return max(counts, key=lambda each: counts[each])

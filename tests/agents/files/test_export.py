@@ -590,3 +590,17 @@ def test_who_may_not(api, workspace, other_workspace, charlie, remember):
     assert api().get("/api/v1/export/files/", {"repo": REPO}).status_code == 401
     assert api().post("/api/v1/files/import/", a_body()).status_code == 401
     assert reader.get("/api/v1/files/import/").status_code == 405
+
+
+@pytest.mark.parametrize("format", list(FileFormat))
+def test_a_name_that_is_a_secret_is_not_said_again(api, robo, bot, format):
+    secret = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
+    for repo in (secret, f"acme/{secret}", f"https://git.example.com/acme/{secret}.git"):
+        answer = api(robo).get("/api/v1/export/files/", {"repo": repo, "format": format.value})
+        assert answer.status_code == 200
+        assert secret.lower() not in answer.content.decode().lower()
+        assert "[secret" in answer.json()["repo"]
+    with pytest.raises(Invalid) as refusal:
+        files_import(principal=bot, repo=secret, files=[FileInput("AGENTS.md", AGENTS)])
+    assert [error.field for error in refusal.value.errors] == ["repo"]
+    assert secret not in str(refusal.value.as_dict())

@@ -12,6 +12,7 @@ from apps.agents.files.formats import Format
 from apps.agents.files.known import Known, key_of
 from apps.agents.files.reading import Found
 from apps.agents.files.services import FileInput, FileReport, _key_of_content, _matched, _Place, _reworded, files_import
+from apps.candidates import services as candidates
 from apps.candidates.models import Candidate
 from apps.core.errors import Forbidden, Invalid
 from apps.memories.models import Memory
@@ -342,3 +343,19 @@ def test_a_remote_leads_to_the_same_places(take, bot):
     imported = files_import(principal=bot, repo="git@git.example.com:acme/pay.git", files=files)
 
     assert counts(imported) == {"AGENTS.md": {"unchanged": 1}}
+
+
+def test_a_dry_run_says_the_same_and_looks_for_nothing_that_it_would_only_forget(take, bot, monkeypatch):
+    text = "".join(f"- Always keep queue {number} behind the gateway of the ledger.\n" for number in range(20))
+    take({"docs/AGENTS.md": "- Always keep the gateway of the ledger behind a queue.\n"})
+    looked: list[str] = []
+    monkeypatch.setattr(candidates, "near_by_text", lambda *_: looked.append("words") or [])
+    monkeypatch.setattr(candidates, "async_task", lambda *_: looked.append("vector"))
+
+    dry = take({"AGENTS.md": text}, dry_run=True)
+    assert looked == []
+    done = take({"AGENTS.md": text})
+
+    assert looked.count("words") == looked.count("vector") == 20
+    assert [report.as_dict() for report in dry.files] == [report.as_dict() for report in done.files]
+    assert [each.status for each in dry.candidates] == [each.status for each in done.candidates]

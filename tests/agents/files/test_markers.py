@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apps.agents.files.markers import END, BrokenMarkers, begin, merged, unmerged
+from firm_memory_client.markers import merged as merged_by_the_client
 
 BEGIN = begin(repo="acme/pay", format="agents_md")
 BLOCK = f"{BEGIN}\n- M-1: Use tabs.\n{END}"
@@ -33,6 +36,35 @@ def test_line_breaks_and_a_byte_order_mark_stay():
     assert done == f"\ufeff# Mine\r\n\r\n{BEGIN}\r\n- M-1: Use tabs.\r\n{END}\r\nBelow.\r\n"
     assert merged("\ufeff", BLOCK) == f"\ufeff{BLOCK}\n"
     assert merged(f"\ufeff{BLOCK}\n", BLOCK) == f"\ufeff{BLOCK}\n"
+
+
+@pytest.mark.parametrize("merged", [merged, merged_by_the_client], ids=["service", "client"])
+@pytest.mark.parametrize(
+    ("text", "newline"),
+    [
+        ("a\rb\r", "\r"),
+        ("a\rb", "\r"),
+        ("a\r\nb\r\nc\r", "\r\n"),
+        ("a\nb\nc\r", "\n"),
+        ("a\nb\n\r", "\n"),
+        ("a\r\nb\nc\n", "\n"),
+        ("a\n\rb\r\n", "\n"),
+        ("a", "\n"),
+    ],
+    ids=repr,
+)
+def test_an_empty_line_stands_before_it_whatever_ends_a_line(merged, text, newline):
+    done = merged(text, BLOCK)
+    lines = re.split(r"\r\n|\n|\r", done)
+    before = re.split(r"\r\n|\n|\r", text)
+
+    assert done.startswith(text)
+    at = lines.index(BEGIN)
+    assert lines[:at] == [*(before if before[-1] else before[:-1]), ""]
+    assert newline.join(BLOCK.split("\n")) in done
+    assert merged(done, BLOCK) == done
+    old = done.replace("- M-1: Use tabs.", "\n".join("old" * 20))
+    assert merged(old, BLOCK) == done
 
 
 @pytest.mark.parametrize(

@@ -125,8 +125,8 @@ def test_no_text_breaks_the_reader(text):
      "- x\n" + "  y\n" * 30_000, "[" * 50_000, "<!-- " * 20_000, "> " * 50_000, "**a" * 30_000, "x|\n" * 30_000,
      "a | b\n" + " " * 200_000 + "x|\n", "a | b\n" + " " * 200_000 + "-|" + " " * 200_000 + "x\n",
      "---\nglobs: a" + " " * 200_000 + "a\n---\n", "---\nglobs:\n- a" + " " * 200_000 + "a\n---\n",
-     "---\nstatus: " + "[" * 200_000 + "\n---\n# T\n\nWe use it.\n"],
-    ids=range(17),
+     "---\nstatus: " + "[" * 200_000 + "\n---\n# T\n\nWe use it.\n", "** a " * 40_000],
+    ids=range(18),
 )  # fmt: skip
 def test_no_text_takes_long(text):
     started = time.perf_counter()

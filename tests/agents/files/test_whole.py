@@ -7,7 +7,7 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import InterfaceError, OperationalError, connection
 
 from apps.accounts.models import Audience, AuditEvent, Role
 from apps.accounts.principal import operator
@@ -19,8 +19,10 @@ from apps.candidates.models import Candidate
 from apps.candidates.proposal import ScopeInput
 from apps.core.errors import Forbidden
 from apps.memories.models import EdgeKind, Memory, Supersession, Verdict
+from apps.memories.providers.base import ProviderError
 from apps.scopes.models import Domain, Repository
 from apps.taxonomy.models import Category, MemoryType
+from tests.agents.files.exports import brought_in, exported, forget_everything, lines_of, memory_of, refused, resealed
 from tests.conftest import add_person, issue
 from tests.ledger import a_source, approve, fresh, of_person, propose, reject, remember, reopen, report
 
@@ -67,33 +69,6 @@ def firm(workspace, bot, reviewer, carol, alice):
     return made
 
 
-@pytest.fixture
-def empty(db):
-    return workspace_add(slug="elsewhere")
-
-
-@pytest.fixture
-def dora(empty):
-    return add_person(empty, "dora", Role.REVIEWER)
-
-
-def lines_of(workspace) -> list[dict]:
-    return [json.loads(line) for line in export_lines(operator(workspace))]
-
-
-def exported(workspace, path) -> str:
-    call_command("export_all", str(path), "--workspace", workspace.slug, stdout=StringIO(), stderr=StringIO())
-    return path.read_text()
-
-
-def brought_in(path, workspace="elsewhere", reviewer="dora") -> str:
-    out = StringIO()
-    call_command(
-        "import_export", str(path), "--reviewer", reviewer, "--workspace", workspace, stdout=out, stderr=StringIO()
-    )
-    return out.getvalue()
-
-
 def without_what_must_differ(records: list[dict]) -> list[dict]:
     """The header's name and time, the trailer's sum, and that verdicts were brought in."""
     kept = json.loads(json.dumps(records))
@@ -103,16 +78,6 @@ def without_what_must_differ(records: list[dict]) -> list[dict]:
         for verdict in record.get("verdicts", ()):
             verdict.pop("restored")
     return kept
-
-
-def forget_everything() -> None:
-    """As if it were another installation: triggers would not let go of a ledger."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT tablename FROM pg_tables WHERE tablename ~ '^(memories|candidates|sources|scopes)_'")
-        tables = ", ".join(name for (name,) in cursor.fetchall() if name != "memories_poolgeneration")
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        cursor.execute(f"TRUNCATE {tables}, fm_pool_g1, accounts_audience_members, accounts_audience CASCADE")
-        cursor.execute("SET CONSTRAINTS ALL DEFERRED")
 
 
 def test_what_went_out_comes_in_as_it_was(firm, workspace, empty, dora, tmp_path, pool):
@@ -206,37 +171,6 @@ def test_each_line_says_what_it_is(firm, workspace):
 
 
 # --- refusals -------------------------------------------------------------------------------------------------
-@pytest.fixture
-def file(workspace, bot, reviewer, dora, tmp_path):
-    remember(bot, reviewer, "Use tabs in makefiles.", sources=(a_source("acme/pay!1", quote="tabs"),))
-    old = remember(bot, reviewer, "Old.")
-    remember(bot, reviewer, "New.", supersedes=[old])
-    exported(workspace, tmp_path / "all.jsonl")
-    forget_everything()
-    return tmp_path / "all.jsonl"
-
-
-def resealed(file, change) -> None:
-    """The file with its records changed, and with counts and a sum that fit them: by whoever means it."""
-    import hashlib
-
-    records = [json.loads(line) for line in file.read_text().splitlines()][:-1]
-    records = change(records) or records
-    for record in records[0]["counts"]:
-        records[0]["counts"][record] = sum(each["record"] == record for each in records)
-    text = "".join(json.dumps(record) + "\n" for record in records)
-    trailer = {"record": "trailer", "lines": len(records), "sha256": hashlib.sha256(text.encode()).hexdigest()}
-    file.write_text(text + json.dumps(trailer) + "\n")
-
-
-def refused(file, match: str, **options) -> None:
-    with pytest.raises(CommandError, match=match):
-        brought_in(file, **options)
-    assert not Memory.objects.exists()
-    assert not Candidate.objects.exists()
-    assert not Verdict.objects.exists()
-
-
 def test_a_workspace_that_holds_something_is_refused(file):
     brought_in(file)
     with pytest.raises(CommandError, match="is not empty: it holds memories, candidates"):
@@ -282,45 +216,6 @@ def test_a_file_that_was_changed_is_refused(file):
         refused(file, match)
 
 
-def memory_of(records):
-    return next(record for record in records if record["record"] == "memory")
-
-
-FORGED = [
-    (lambda rows: memory_of(rows).update(verdicts=[]), "exactly one verdict that approved it"),
-    (lambda rows: memory_of(rows)["verdicts"][0].update(action="reject"), "action is none of"),
-    (lambda rows: memory_of(rows)["verdicts"][0].update(on="memory"), "no verdict on a memory"),
-    (lambda rows: memory_of(rows)["verdicts"][0].update(reviewer_id=1), "verdicts does not hold"),
-    (lambda rows: memory_of(rows).update(evidence=[]), "at least one source|PostgreSQL refused"),
-    (lambda rows: memory_of(rows)["evidence"][0].update(reference="?"), "names a source that is not in the file"),
-    (lambda rows: memory_of(rows).update(type="nonsense"), "names a type that is not in the file"),
-    (lambda rows: memory_of(rows).update(status="loved"), "status is none of"),
-    (lambda rows: memory_of(rows).update(number=99), "beyond the last one"),
-    (lambda rows: memory_of(rows).update(number="1"), "number is not a whole number"),
-    (lambda rows: memory_of(rows).update(confidence=2), "confidence is not a number from 0 to 1"),
-    (lambda rows: memory_of(rows).update(recorded_at="today"), "recorded_at is no moment"),
-    (lambda rows: memory_of(rows).update(content="a\0b"), "cannot be stored"),
-    (lambda rows: memory_of(rows).update(content="x" * 8_001), "PostgreSQL refused"),
-    (lambda rows: memory_of(rows)["scope"].update(repos=["other/x"]), "names repos that are not in the file"),
-    (lambda rows: memory_of(rows)["scope"].update(repos=[]), "PostgreSQL refused"),
-    (lambda rows: memory_of(rows).update(colour="red"), "A memory holds"),
-    (lambda rows: memory_of(rows).update(scope=None), "scope does not hold"),
-    (lambda rows: rows[-1].update(old=rows[-1]["new"]), "PostgreSQL refused"),
-    (lambda rows: rows[-1].update(verdict=rows[-1]["old"]), "PostgreSQL refused"),
-    (lambda rows: [rows[0], *reversed(rows[1:])], "The order of the lines was changed"),
-    (lambda rows: [*rows, rows[-1] | {"old": rows[-1]["new"], "new": rows[-1]["old"]}], "PostgreSQL refused"),
-]
-
-
-def test_a_file_that_somebody_made_fit_goes_through_the_gate_all_the_same(file):
-    text = file.read_text()
-
-    for change, match in FORGED:
-        file.write_text(text)
-        resealed(file, change)
-        refused(file, match)
-
-
 def test_a_secret_in_a_file_is_masked(file):
     secret = "AKIA" + "Z7Q4K2M9X1B3N5V8"
     resealed(file, lambda rows: memory_of(rows).update(content=f"Log in with {secret} as the key."))
@@ -361,6 +256,40 @@ def test_somebody_who_reviews_there_answers_for_it(file, empty, bob, alice):
 def test_there_must_be_a_file(dora, tmp_path):
     with pytest.raises(CommandError, match="There is no file"):
         brought_in(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [ProviderError("The embedder does not answer.", permanent=False), OperationalError("gone"), InterfaceError("gone")],
+    ids=lambda failure: type(failure).__name__,
+)
+@pytest.mark.parametrize("place", ["prepare_many", "insert_many"])
+def test_what_could_not_be_embedded_is_said_and_embedded_later(file, empty, pool, monkeypatch, failure, place):
+    def fail(*_: object) -> None:
+        raise failure
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pool, place, fail)
+        with pytest.raises(CommandError, match=r"All of the file is written, .*pool audit --repair") as told:
+            brought_in(file)
+    assert "does not answer." in str(told.value)
+    assert Memory.objects.filter(workspace=empty).count() == 3
+    assert not list(pool.iterate())
+
+    call_command("pool", "audit", "--repair", "--workspace", "elsewhere", stdout=StringIO(), stderr=StringIO())
+
+    assert {row.id for row in pool.iterate()} == set(Memory.objects.values_list("pk", flat=True))
+
+
+def test_a_database_that_goes_away_in_the_middle_leaves_nothing(file, monkeypatch):
+    def fail(*_: object, **__: object) -> None:
+        raise OperationalError("gone")
+
+    monkeypatch.setattr(Supersession.objects, "bulk_create", fail)
+    with pytest.raises(OperationalError):
+        brought_in(file)
+    assert not Memory.objects.exists()
+    assert not Verdict.objects.exists()
 
 
 # --- REST -----------------------------------------------------------------------------------------------------

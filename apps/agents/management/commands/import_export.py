@@ -8,7 +8,9 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
+from django.db import InterfaceError, OperationalError
 
+from apps.accounts.models import Workspace
 from apps.accounts.selectors import principal_for_user, workspace_get
 from apps.accounts.services import DEFAULT_WORKSPACE
 from apps.agents.files.whole.reading import Refused
@@ -41,17 +43,24 @@ class Command(BaseCommand):
             principal = principal_for_user(user, workspace, "import")
             written = Progress("memories written", self.stderr.write)
             checked = export_restore(principal, options["file"], progress=written.show)
-            lexemes_count(workspace)
-            pool_fill(workspace, progress=Progress("memories embedded", self.stderr.write).show)
         except Refused as refusal:
             raise CommandError(str(refusal)) from None
         except DomainError as error:
             raise CommandError(error.detail) from None
-        except ProviderError as error:
-            raise CommandError(
-                f"{error.message} All of it is written, and some of it is not embedded yet: "
-                f"`manage.py pool audit --repair --workspace {options['workspace']}` goes on."
-            ) from None
+        self._embed(workspace)
         for record, count in checked.counts.items():
             if record not in ("header", "trailer"):
                 self.stdout.write(f"{count:>8,}  {record}")
+        for sentence in checked.loosened:
+            self.stdout.write(f"Loosened by the file: {sentence}")
+
+    def _embed(self, workspace: Workspace) -> None:
+        try:
+            lexemes_count(workspace)
+            pool_fill(workspace, progress=Progress("memories embedded", self.stderr.write).show)
+        except (ProviderError, OperationalError, InterfaceError) as error:
+            why = error.message if isinstance(error, ProviderError) else "The database does not answer."
+            raise CommandError(
+                f"{why} All of the file is written, and some of it is not embedded yet: "
+                f"`manage.py pool audit --repair --workspace {workspace.slug}` goes on."
+            ) from None
