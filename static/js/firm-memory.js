@@ -149,6 +149,7 @@
     if (event.detail.target?.id !== "content" && event.target?.id !== "content") return;
     offerDrafts();
     showCurrentTab();
+    reachCutTexts();
     putTicksBack();
     if (landed()) return;
     const content = byId("content");
@@ -383,6 +384,19 @@
     strip.scrollLeft += inner.left - outer.left - (outer.width - inner.width) / 2;
   }
 
+  // --- texts that scroll by themselves --------------------------------------------------------------------------------
+  // What is cut has to be reached by whoever has no mouse, and not every browser sees to that.
+  function reachCutTexts() {
+    for (const text of document.querySelectorAll(".compare .statement")) {
+      if (text.scrollHeight <= text.clientHeight) continue;
+      text.tabIndex = 0;
+      text.role = "group";
+      text.ariaLabel = text.parentElement.querySelector("h3, h4")?.textContent ?? "";
+    }
+  }
+  document.addEventListener("toggle", reachCutTexts, true);
+  addEventListener("resize", reachCutTexts);
+
   // --- clicks ---------------------------------------------------------------------------------------------------------
   document.addEventListener("click", (event) => {
     const opener = event.target.closest("[data-dialog]");
@@ -464,6 +478,7 @@
   offline();
   offerDrafts();
   showCurrentTab();
+  reachCutTexts();
   putTicksBack();
   markTheWay();
   landed();
