@@ -191,6 +191,56 @@ def test_what_is_near_stands_beside_it(page: Client, agent: Principal, bot: Prin
     assert f'href="/memories/{memory.label}/"' in text(answer)
 
 
+def test_a_near_candidate_that_was_approved_meanwhile_is_shown_as_its_memory(
+    page: Client, agent: Principal, bot: Principal, reviewer: Principal
+) -> None:
+    other = ledger.propose(bot, "Dashboards are cached for ten seconds at the edge.")
+    candidate = ledger.propose(agent, "Dashboards are cached for sixty seconds at the edge.")
+    said = "Dashboards are cached for twelve seconds at the edge."
+    memory = ledger.approve(reviewer, other, content=said).memory
+    (near,) = page.get(at(candidate)).context["sheet"].near
+    assert (near["what"], near["id"], near["number"], near["status"]) == ("memory", str(memory.pk), "M-1", "active")
+    assert near["content"] == said
+    assert f'href="/memories/{memory.label}/"' in text(page.get(at(candidate)))
+    # What an approval made and a reopening ended is the open candidate again.
+    ledger.reopen(reviewer, ledger.fresh(other))
+    (near,) = page.get(at(candidate)).context["sheet"].near
+    assert (near["what"], near["id"], near["status"]) == ("candidate", str(other.pk), "pending")
+
+
+def test_a_memory_that_is_near_twice_over_is_shown_once(
+    page: Client, agent: Principal, bot: Principal, reviewer: Principal
+) -> None:
+    other = ledger.propose(bot, "Dashboards are cached for ten seconds at the edge.")
+    candidate = ledger.propose(agent, "Dashboards are cached for sixty seconds at the edge.")
+    memory = ledger.approve(reviewer, ledger.fresh(other)).memory
+    near = [*ledger.fresh(candidate).near, {"what": "memory", "id": str(memory.pk), "similarity": 0.7, "how": "vector"}]
+    Candidate.objects.filter(pk=candidate.pk).update(near=near)
+    assert [each["id"] for each in page.get(at(candidate)).context["sheet"].near] == [str(memory.pk)]
+
+
+def test_a_near_candidate_says_no_more_of_a_memory_than_its_reader_may_know(
+    page: Client, agent: Principal, bot: Principal, reviewer: Principal, workspace: Workspace
+) -> None:
+    other = ledger.propose(bot, "Dashboards are cached for ten seconds at the edge.")
+    candidate = ledger.propose(agent, "Dashboards are cached for sixty seconds at the edge.")
+    memory = ledger.approve(reviewer, other).memory
+    board = Audience.objects.create(workspace=workspace, name="board")
+    Memory.objects.filter(pk=memory.pk).update(audience_ids=[board.pk])
+    shown = page.get(at(candidate)).context["sheet"].near
+    assert "M-1" not in {near.get("number") for near in shown}
+
+
+def test_many_sources_do_not_push_the_rest_out_of_sight(page: Client, agent: Principal) -> None:
+    few = ledger.propose(agent, sources=tuple(ledger.a_source() for _ in range(8)))
+    assert "sources-rest" not in text(page.get(at(few)))
+    many = ledger.propose(agent, sources=tuple(ledger.a_source(f"acme/pay!{9000 + number}") for number in range(20)))
+    shown = text(page.get(at(many)))
+    assert "12 more sources" in shown
+    before, _, after = shown.partition("sources-rest")
+    assert all(f"acme/pay!{9000 + number}" in (before if number < 8 else after) for number in range(20))
+
+
 def test_what_it_would_replace_stands_beside_it_once(
     page: Client, agent: Principal, bot: Principal, reviewer: Principal
 ) -> None:
