@@ -151,15 +151,22 @@
     showCurrentTab();
     reachCutTexts();
     putTicksBack();
-    if (landed()) return;
-    const content = byId("content");
-    const next = content.querySelector(".clash h2") ?? content.querySelector(".field-bad :is(input, textarea, select)")
-      ?? content.querySelector(".notice-error[role=alert]") ?? content.querySelector("h1");
+    if (!landed()) goOnAt(whatIsAmiss() ?? document.querySelector("#content h1"));
+  });
+
+  // Where the reader goes on: at what somebody else did meanwhile, at the first field that will not do, or at what is said.
+  function whatIsAmiss() {
+    const [clash, field, said] = [".clash h2", ".field-bad :is(input, textarea, select)", ".notice-error[role=alert]"]
+      .map((kind) => document.querySelector(`#content ${kind}`));
+    return clash ?? field ?? said;
+  }
+
+  function goOnAt(next) {
     if (!next) return;
     if (!next.matches("input, textarea, select")) next.tabIndex = -1;
     next.closest("details")?.setAttribute("open", "");
     next.focus({ preventScroll: !next.matches("input, textarea, select, .clash h2") });
-  });
+  }
 
   const offline = () => { const bar = byId("offline"); if (bar) bar.hidden = navigator.onLine; };
   addEventListener("offline", offline);
@@ -180,8 +187,9 @@
   // --- what was typed, kept until it is decided -----------------------------------------------------------------------
   const keyOf = (candidate) => keptAs("draft", candidate);
   const fieldsOf = (form) => [...form.elements].filter((field) => field.name && field.type !== "hidden" && field.type !== "submit");
-  const valueOf = (field) => (field.type === "checkbox" ? field.checked : field.value);
-  const untouched = (field) => field.type === "checkbox" ? field.checked === field.defaultChecked
+  const isBox = (field) => field.type === "checkbox" || field.type === "radio";
+  const valueOf = (field) => (isBox(field) ? field.checked : field.value);
+  const untouched = (field) => isBox(field) ? field.checked === field.defaultChecked
     : field.options ? [...field.options].every((option) => option.selected === option.defaultSelected || !option.selected && !option.defaultSelected)
     : field.value === field.defaultValue;
 
@@ -210,6 +218,15 @@
     }
   }
 
+  // What was sent by a page of its own has arrived where the next page says what became of it, and does not ask for it again.
+  const SENT = keptAs("sent", "");
+  document.addEventListener("submit", ({ target }) => { if (target.dataset.keep && !target.closest("[hx-boost]")) keep(SENT, target.dataset.keep); });
+  function forgetWhatArrived() {
+    const sent = kept(SENT);
+    if (sent && byId("messages")?.querySelector(".notice") && !document.querySelector("[data-lost], form[data-sent]")) forget(sent);
+    keep(SENT, null);
+  }
+
   const isText = (value) => typeof value === "string" && value.trim() !== "";
 
   // The fields of what is offered to be put back: until that is done, or it is discarded, they are not written over.
@@ -231,7 +248,7 @@
   function offer(template, place) {
     const shown = byId(template).content.cloneNode(true).firstElementChild;
     shown.dataset.draft = place.dataset.keep;
-    place.before(shown);
+    (place.closest("details") ?? place).before(shown);
     return shown;
   }
 
@@ -257,7 +274,7 @@
     for (const [id, value] of Object.entries(read(offer.dataset.draft))) {
       const field = byId(id);
       if (!field) continue;
-      if (field.type === "checkbox") field.checked = value;
+      if (isBox(field)) field.checked = value;
       else field.value = value;
       field.closest("details")?.setAttribute("open", "");
       field.focus();
@@ -387,11 +404,11 @@
   // --- texts that scroll by themselves --------------------------------------------------------------------------------
   // What is cut has to be reached by whoever has no mouse, and not every browser sees to that.
   function reachCutTexts() {
-    for (const text of document.querySelectorAll(".compare .statement")) {
-      if (text.scrollHeight <= text.clientHeight) continue;
+    for (const text of document.querySelectorAll(".compare .statement, .sheet-frame")) {
+      if (text.scrollHeight <= text.clientHeight && text.scrollWidth <= text.clientWidth) continue;
       text.tabIndex = 0;
       text.role = "group";
-      text.ariaLabel = text.parentElement.querySelector("h3, h4")?.textContent ?? "";
+      text.ariaLabel = text.parentElement.querySelector("h2, h3, h4")?.textContent ?? "";
     }
   }
   document.addEventListener("toggle", reachCutTexts, true);
@@ -402,6 +419,7 @@
     const opener = event.target.closest("[data-dialog]");
     if (opener) { opener.closest("details")?.removeAttribute("open"); byId(opener.dataset.dialog)?.showModal(); }
     if (event.target.closest("[data-retry]")) retry();
+    if (event.target.closest("[data-dismiss]")) event.target.closest(".notice").remove();
     const jump = event.target.closest("a[data-open]");
     const field = jump && byId(jump.hash.slice(1));
     if (field) { event.preventDefault(); press(field); }
@@ -476,11 +494,12 @@
   });
 
   offline();
+  forgetWhatArrived();
   offerDrafts();
   showCurrentTab();
   reachCutTexts();
   putTicksBack();
   markTheWay();
-  landed();
+  if (!landed()) goOnAt(whatIsAmiss());
   fade();
 })();

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
 from playwright.sync_api import Locator, Page, expect
 
 from apps.accounts.models import Role, Workspace
@@ -16,7 +17,7 @@ from apps.candidates.models import Candidate, CandidateStatus
 from apps.candidates.revisions import Revision, candidate_revise
 from tests import ledger
 from tests.browser.checks import faults_of
-from tests.browser.conftest import Watched, admit
+from tests.browser.conftest import PASSWORD, Watched, admit, sign_in
 from tests.conftest import Issued, add_person
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -45,6 +46,13 @@ def title(page: Page, row: Candidate) -> Locator:
 
 def box(page: Page, row: Candidate) -> Locator:
     return page.get_by_role("checkbox", name=row.content, exact=True)
+
+
+def fill_in(page: Page, content: str) -> None:
+    page.get_by_role("textbox", name="Statement").fill(content)
+    page.get_by_label("Type", exact=True).select_option("bug_fixes")
+    page.get_by_label("It holds for the whole firm").check()
+    page.locator("#source-0-reference").fill("acme/pay!7")
 
 
 def opens(page: Page, row: Candidate) -> None:
@@ -262,3 +270,112 @@ def test_no_amendment_comes_back_unseen(window: Window, alice: User, agent: Prin
     page.locator("#approve .button-approve").first.click()
     expect(page.get_by_role("status")).to_contain_text("Approved as M-1.")
     assert ledger.fresh(row).content == row.content
+
+
+def test_a_proposal_survives_the_end_of_a_session(window: Window, bob: User) -> None:
+    """Written for ten minutes, sent when nobody is signed in any more."""
+    seen = window()
+    page = seen.page
+    sign_in(seen, bob, "/propose/")
+    fill_in(page, "Webhooks retry with jitter.")
+    page.get_by_text("Source 2").click()
+    page.locator("#source-1-reference").fill("acme/pay#7")
+    Session.objects.all().delete()
+    page.get_by_role("button", name="Propose").click()
+    expect(page.get_by_text("Your proposal was not recorded")).to_be_visible()
+    page.get_by_label("Name or e-mail address").fill(bob.username)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Put it back").click()
+    expect(page.get_by_role("textbox", name="Statement")).to_have_value("Webhooks retry with jitter.")
+    expect(page.get_by_label("It holds for the whole firm")).to_be_checked()
+    expect(page.locator("#source-1-reference")).to_have_value("acme/pay#7")
+    page.get_by_role("button", name="Propose").click()
+    expect(page.get_by_role("status")).to_contain_text("Proposed.")
+    seen.go("/propose/")
+    expect(page.locator("[data-draft]")).to_have_count(0)
+    assert Candidate.objects.get().evidence.count() == 2
+
+
+def test_a_refused_proposal_goes_on_at_what_is_amiss_and_keeps_no_secret(window: Window, bob: User) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
+    seen = window(bob)
+    page = seen.page
+    seen.go("/propose/")
+    fill_in(page, "Webhooks retry with jitter.")
+    page.locator("#source-0-reference").fill("")
+    page.get_by_role("button", name="Propose").click()
+    expect(page.locator("#source-0-reference")).to_be_focused()
+    page.locator("#source-0-reference").fill("acme/pay!7")
+    page.get_by_role("textbox", name="Statement").fill(f"Webhooks retry with {secret}.")
+    page.get_by_role("button", name="Propose").click()
+    expect(page.get_by_role("textbox", name="Statement")).to_be_focused()
+    assert secret not in page.evaluate("JSON.stringify(sessionStorage)")
+
+
+@pytest.mark.parametrize("what", ["report", "retire"])
+def test_what_is_said_about_a_memory_survives_the_end_of_a_session(
+    window: Window, alice: User, agent: Principal, reviewer: Principal, what: str
+) -> None:
+    memory = ledger.remember(agent, reviewer, "Webhooks retry with jitter.")
+    seen = window()
+    page = seen.page
+    sign_in(seen, alice, f"/memories/{memory.label}/")
+    if what == "report":
+        page.get_by_text("Report this memory").click()
+        page.get_by_label("It never held").check()
+        page.get_by_label("Reference").fill("acme/pay!7")
+    reason = page.locator("#correct-reason" if what == "report" else "#retire-reason")
+    reason.fill("They never did.")
+    button = page.get_by_role("button", name="Send the report" if what == "report" else "Retire M-1")
+    Session.objects.all().delete()
+    button.click()
+    page.get_by_label("Name or e-mail address").fill(alice.username)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Put it back").click()
+    expect(reason).to_have_value("They never did.")
+    button.click()
+    expect(page.get_by_role("status")).to_contain_text("Reported." if what == "report" else "M-1 is retired now.")
+    page.reload()
+    expect(page.locator("[data-draft]")).to_have_count(0)
+    memory.refresh_from_db()
+    assert memory.status == ("disputed" if what == "report" else "retired")
+
+
+# --- what sticks to the window ------------------------------------------------------------------------------
+@pytest.mark.parametrize("size", ["desk", "tablet", "phone"])
+def test_no_row_that_has_the_focus_is_under_the_bar(window: Window, alice: User, agent: Principal, size: str) -> None:
+    waiting(agent, ROWS)
+    seen = window(alice, size=size)
+    page = seen.page
+    seen.go("/review/")
+    page.locator("[name=item]").first.check()
+    page.locator("h1").click()
+    for _ in range(ROWS):
+        page.keyboard.press("j")
+        under = page.evaluate(_UNDER_THE_BAR)
+        assert not under, under
+
+
+_UNDER_THE_BAR = """
+() => { const bar = document.querySelector('.bulk').getBoundingClientRect();
+        const row = document.activeElement.getBoundingClientRect();
+        return row.bottom > bar.top && row.top < bar.bottom ? document.activeElement.textContent : ''; }
+"""
+
+
+def test_a_message_hides_no_button_and_can_be_closed(window: Window, alice: User, agent: Principal) -> None:
+    waiting(agent, ROWS)
+    seen = window(alice)
+    page = seen.page
+    seen.go("/review/?origin=agent")
+    page.get_by_text("Keep this filter", exact=True).click()
+    page.get_by_label("Keep this filter as").fill("Of agents")
+    page.get_by_role("button", name="Keep it").click()
+    said = page.locator("#messages .notice")
+    expect(said).to_contain_text("Kept as “Of agents”.")
+    lowest = "box => box.getBoundingClientRect().bottom"
+    assert said.evaluate(lowest) <= page.locator(".bulk").evaluate("bar => bar.getBoundingClientRect().top")
+    said.get_by_role("button", name="Close").click()
+    expect(said).to_have_count(0)

@@ -69,8 +69,8 @@ def test_from_signing_in_to_finding_it_by_search(
         "Refunds are paid in the currency of the invoice, never converted."
     )
     expect(page.locator(".timeline")).to_contain_text("alice amended and approved this")
-    page.get_by_placeholder("Ask the memory").fill("which currency is a refund paid in?")
-    page.get_by_placeholder("Ask the memory").press("Enter")
+    page.get_by_placeholder("Search memories").fill("which currency is a refund paid in?")
+    page.get_by_placeholder("Search memories").press("Enter")
     page.get_by_role("link", name="Refunds are paid").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("M-1")
     page.get_by_role("link", name="Open the candidate it came from").click()
