@@ -299,18 +299,27 @@
       draft.querySelector("[data-draft-restore]").focus();
       return "You had written something here that was not sent. Put it back or discard it before you approve.";
     }
-    if (fold && !fold.open && !("opened" in fold.dataset)) {
-      fold.open = true;
-      hasJustCome();
-      return "Read it to the end first; press again to approve.";
-    }
+    return unfolds(fold) ? "Read it to the end first; press again to approve." : null;
+  }
+
+  // What lies folded has not been seen. Whoever has unfolded it once, by this or by hand, may fold it again.
+  function unfolds(fold) {
+    if (!fold || fold.open || "opened" in fold.dataset) return false;
+    fold.open = true;
+    hasJustCome();
+    return true;
+  }
+
+  document.addEventListener("toggle", ({ target }) => { if (target.matches?.(".fold, .sample-rest") && target.open) target.dataset.opened = ""; }, true);
+
+  function objectionTo(form, button) {
+    if (form.id === "approve") return standsInTheWay();
+    if (button?.value === "approve" && unfolds(form.parentElement.querySelector(".sample-rest"))) return "Look at all of them first; press again to approve.";
     return null;
   }
 
-  document.addEventListener("toggle", ({ target }) => { if (target.matches?.(".fold") && target.open) target.dataset.opened = ""; }, true);
-
   document.addEventListener("submit", (event) => {
-    const objection = event.target.id === "approve" ? standsInTheWay() : null;
+    const objection = objectionTo(event.target, event.submitter);
     if (!objection) return;
     event.preventDefault();
     event.stopPropagation();
@@ -394,11 +403,11 @@
 
   // --- strips of tabs -------------------------------------------------------------------------------------------------
   function showCurrentTab() {
-    const tab = document.querySelector(".tabs [aria-current]");
-    const strip = tab?.closest(".tabs");
-    if (!strip) return;
-    const [outer, inner] = [strip.getBoundingClientRect(), tab.getBoundingClientRect()];
-    strip.scrollLeft += inner.left - outer.left - (outer.width - inner.width) / 2;
+    for (const tab of document.querySelectorAll(".nav [aria-current], .tabs [aria-current]")) {
+      const strip = tab.closest(".nav, .tabs");
+      const [outer, inner] = [strip.getBoundingClientRect(), tab.getBoundingClientRect()];
+      strip.scrollLeft += inner.left - outer.left - (outer.width - inner.width) / 2;
+    }
   }
 
   // --- texts that scroll by themselves --------------------------------------------------------------------------------

@@ -251,6 +251,10 @@ def test_a_strip_that_goes_on_fades_out(window: Window, alice: User, everything:
     expect(phone.page.locator(".tabs [aria-current]")).to_be_in_viewport(ratio=1)
     phone.go("/captured/?outcome=dropped_prefilter")
     assert cut(phone) == ["56px", "0px"]
+    phone.go("/propose/")
+    expect(phone.page.locator(".nav [aria-current]")).to_be_in_viewport(ratio=1)
+    strip = "strip => strip.scrollLeft + strip.clientWidth - strip.scrollWidth"
+    assert phone.page.locator(".nav").evaluate(strip) == pytest.approx(0, abs=1)
 
 
 def test_a_text_that_is_cut_fades_out_and_is_printed_whole(
