@@ -336,7 +336,7 @@
 
   document.addEventListener("click", (event) => {
     const title = event.target.closest("#content .row-title[href]");
-    if (title) keep(WAY, { list: here(), opened: title.pathname, row: title.pathname, due: true });
+    if (title && !event.ctrlKey && !event.metaKey && !event.shiftKey) keep(WAY, { list: here(), opened: title.pathname, row: title.pathname, due: true });
   });
 
   // What a row led to leads back to the list as it was, its page included. htmx reads a link once, right after it is there.

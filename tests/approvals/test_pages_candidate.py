@@ -178,6 +178,16 @@ def test_everything_a_decision_needs(page: Client, candidate: Candidate, bot: Pr
     assert link in text(answer)
 
 
+def test_the_window_is_titled_by_what_it_is_about(page: Client, agent: Principal, reviewer: Principal) -> None:
+    """Whoever has ten open at once tells them apart; no hidden character turns the title around."""
+    turned = "Dashboards\u202e are\u200b cached for <b>sixty</b> seconds at the edge, as they always were."
+    candidate = ledger.propose(agent, turned)
+    titled = "Dashboards are cached for &lt;b&gt;sixty&lt;/b&gt; seconds at…"
+    assert f"<title>{titled} · Should this be remembered? · Firm Memory</title>" in text(page.get(at(candidate)))
+    memory = ledger.approve(reviewer, candidate).memory
+    assert f"<title>M-1 · {titled} · Firm Memory</title>" in text(page.get(f"/memories/{memory.label}/"))
+
+
 def test_what_is_near_stands_beside_it(page: Client, agent: Principal, bot: Principal, reviewer: Principal) -> None:
     memory = ledger.remember(bot, reviewer, "Dashboards are cached for ninety seconds at the edge.")
     other = ledger.propose(bot, "Dashboards are cached for ten seconds at the edge.")
