@@ -183,7 +183,8 @@ def test_the_window_is_titled_by_what_it_is_about(page: Client, agent: Principal
     turned = "Dashboards\u202e are\u200b cached for <b>sixty</b> seconds at the edge, as they always were."
     candidate = ledger.propose(agent, turned)
     titled = "Dashboards are cached for &lt;b&gt;sixty&lt;/b&gt; seconds at…"
-    assert f"<title>{titled} · Should this be remembered? · Firm Memory</title>" in text(page.get(at(candidate)))
+    shown = " ".join(text(page.get(at(candidate))).split())
+    assert f"<title>{titled} · Should this be remembered? · Firm Memory</title>" in shown
     memory = ledger.approve(reviewer, candidate).memory
     assert f"<title>M-1 · {titled} · Firm Memory</title>" in text(page.get(f"/memories/{memory.label}/"))
 
