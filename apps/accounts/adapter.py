@@ -16,8 +16,16 @@ from django.http import HttpRequest
 from apps.core.errors import Forbidden
 from apps.core.problems import problem_page
 
+_NOT_TOGETHER = "This name or address and this password do not go together. Mind capitals, and try again."
+
 
 class InvitedOnlyAccountAdapter(DefaultAccountAdapter):
+    error_messages = {
+        **DefaultAccountAdapter.error_messages,
+        "username_password_mismatch": _NOT_TOGETHER,
+        "email_password_mismatch": _NOT_TOGETHER,
+    }
+
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return False
 

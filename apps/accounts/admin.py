@@ -121,6 +121,15 @@ class MembershipAdmin(WorkspaceModelAdmin):
         self.message_user(request, f"{removed} removed.", messages.SUCCESS)
 
 
+_TOKEN_HELP = {
+    "name": "What uses it, such as ci-bot. It stands beside everything that is proposed with it.",
+    "kind": "An agent searches and proposes; a bot proposes, for a pipeline; a reviewer's token decides in your name."
+    " The token is yours, so somebody else decides about what is proposed with it.",
+    "read_only": "It searches and reads, and proposes nothing.",
+    "expires_at": "Empty: it lasts until it is revoked.",
+}
+
+
 class TokenForm(WorkspaceModelForm):
     repository_ids = forms.TypedMultipleChoiceField(
         label="Repositories", required=False, coerce=int, help_text="None chosen: the token is not limited."
@@ -134,6 +143,9 @@ class TokenForm(WorkspaceModelForm):
         super().__init__(*args, **kwargs)
         rows = repositories(self.workspace).order_by("slug").values_list("pk", "slug")
         self.fields["repository_ids"].choices = list(rows)  # type: ignore[attr-defined]
+        # Where a token is only looked at there is no such field.
+        for name in _TOKEN_HELP.keys() & self.fields.keys():
+            self.fields[name].help_text = _TOKEN_HELP[name]
 
     def clean_expires_at(self) -> Any:
         moment = self.cleaned_data["expires_at"]

@@ -98,6 +98,7 @@ def _say_what_was_not_recorded(request: HttpRequest, principal: Principal) -> No
     messages.warning(
         request,
         f"Your {lost['what']} was not recorded, since you had been signed out. Send it again if you still want to.",
+        extra_tags="lost",
     )
 
 

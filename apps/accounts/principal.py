@@ -89,7 +89,7 @@ class Principal:
             return
         if self.kind in (TokenKind.AGENT, TokenKind.BOT):
             raise Forbidden(f"A token of kind {self.kind} may not {to}; a person with the {role} role does that.")
-        raise Forbidden(f"Only a person with the {role} role may {to}.")
+        raise Forbidden(f"Only a person with the {role} role may {to}. An admin can give you that role.")
 
     def require_write(self) -> None:
         if self.read_only:

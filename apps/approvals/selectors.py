@@ -263,6 +263,7 @@ def _holds(entry: Mapping[str, Any]) -> bool:
 
 def sheet(principal: Principal, candidate: Candidate) -> Sheet:
     (shown,) = candidates_shown(principal, [candidate], with_verdicts=False)
+    shown["near"] = _as_it_became(principal, shown["near"])
     visible = memories_by_id(
         principal, {*candidate.supersedes, *([candidate.corrects_id] if candidate.corrects_id else [])}
     )
@@ -285,6 +286,34 @@ def sheet(principal: Principal, candidate: Candidate) -> Sheet:
         calibration=calibration(principal, candidate) if candidate.is_open else None,
         initial=_initial(candidate, shown, targets),
     )
+
+
+def _as_it_became(principal: Principal, near: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A near candidate that was approved meanwhile is the memory that it became, where this reader may see that."""
+    approved = [
+        entry["id"] for entry in near if entry["what"] == "candidate" and entry["status"] == CandidateStatus.APPROVED
+    ]
+    if not approved:
+        return near
+    decisions = Candidate.objects.of(principal.workspace).filter(pk__in=approved).values("decision")
+    made = memories_visible(principal).filter(verdict__in=decisions).select_related("verdict")
+    became = {str(memory.verdict.subject_id): memory for memory in made}
+    told: dict[str, dict[str, Any]] = {}
+    for entry in near:
+        memory = became.get(entry["id"])
+        shown = entry if memory is None else {**entry, **_memory_entry(memory)}
+        told.setdefault(shown["id"], shown)
+    return list(told.values())
+
+
+def _memory_entry(memory: Memory) -> dict[str, Any]:
+    return {
+        "what": "memory",
+        "id": str(memory.pk),
+        "number": memory.label,
+        "status": memory.status,
+        "content": memory.content,
+    }
 
 
 def _targets(memories: Sequence[Memory]) -> list[Target]:

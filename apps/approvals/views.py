@@ -244,6 +244,8 @@ def _bulk_all_page(
         "found": found,
         "total": len(found.rows),
         "shown": found.rows[:SAMPLE],
+        "rest": found.rows[SAMPLE:],
+        "approvable": len(found.rows) - found.unopened,
         "narrows": _narrowing(request.GET),
         "filters": QueueFilterForm.carried(request.GET),
         "refusal": refusal,

@@ -62,7 +62,7 @@
     return form ? { form, button: pressed } : null;
   };
 
-  const kept = (event) => (formOf(event) ? " What you typed is still here." : "");
+  const typedStays = (event) => (formOf(event) ? " What you typed is still here." : "");
 
   // Without an answer nobody knows whether it arrived; of what was sent while offline one does.
   const mayHaveArrived = (event) => event.detail.requestConfig?.verb === "post" && !event.detail.xhr?.sentOffline;
@@ -92,6 +92,7 @@
   document.addEventListener("htmx:afterSwap", (event) => {
     if (event.detail.target?.id !== "content") return;
     hasJustCome();
+    markTheWay();
     // htmx puts the focus back into the field of the same name, which is another candidate's now.
     if (types(document.activeElement)) document.activeElement.blur();
   });
@@ -127,18 +128,19 @@
     const { xhr } = event.detail;
     const again = xhr.status >= 500 || xhr.status === 429 ? attempt(event) : null;
     const recorded = xhr.status >= 500 && mayHaveArrived(event) ? ` ${isOurs(xhr) ? NOTHING : UNKNOWN}` : "";
-    say(`${sentenceOf(xhr)}${recorded}${kept(event)}`, again);
+    say(`${sentenceOf(xhr)}${recorded}${typedStays(event)}`, again);
   }
 
   document.addEventListener("htmx:sendError", (event) =>
-    say(`${mayHaveArrived(event) ? `No answer came. ${UNKNOWN}` : "It did not reach the server."}${kept(event)}`, attempt(event)));
+    say(`${mayHaveArrived(event) ? `No answer came. ${UNKNOWN}` : "It did not reach the server."}${typedStays(event)}`, attempt(event)));
   document.addEventListener("htmx:timeout", (event) =>
-    say(`The server did not answer in time.${mayHaveArrived(event) ? ` ${UNKNOWN}` : ""}${kept(event)}`, attempt(event)));
+    say(`The server did not answer in time.${mayHaveArrived(event) ? ` ${UNKNOWN}` : ""}${typedStays(event)}`, attempt(event)));
 
   document.addEventListener("htmx:afterRequest", (event) => {
-    const { xhr, elt } = event.detail;
-    const form = elt.closest?.("form[data-keep]");
-    if (form && xhr.status >= 200 && xhr.status < 300 && !xhr.getResponseHeader("HX-Redirect")) forget(form.dataset.keep);
+    const { xhr } = event.detail, form = formOf(event);
+    if (!form || xhr.status < 200 || xhr.status >= 300 || xhr.getResponseHeader("HX-Redirect")) return;
+    if (form.dataset.keep) forget(form.dataset.keep);
+    if (form.matches(".queue-form")) keep(ticksAt(), null);
   });
 
   document.addEventListener("htmx:oobAfterSwap", (event) => { if (event.detail.target.id === "messages") fade(); });
@@ -147,39 +149,53 @@
     if (event.detail.target?.id !== "content" && event.target?.id !== "content") return;
     offerDrafts();
     showCurrentTab();
-    const content = byId("content");
-    const next = content.querySelector(".clash h2") ?? content.querySelector(".field-bad :is(input, textarea, select)")
-      ?? content.querySelector(".notice-error[role=alert]") ?? content.querySelector("h1");
+    reachCutTexts();
+    putTicksBack();
+    if (!landed()) goOnAt(whatIsAmiss() ?? document.querySelector("#content h1"));
+  });
+
+  // Where the reader goes on: at what somebody else did meanwhile, at the first field that will not do, or at what is said.
+  function whatIsAmiss() {
+    const [clash, field, said] = [".clash h2", ".field-bad :is(input, textarea, select)", ".notice-error[role=alert]"]
+      .map((kind) => document.querySelector(`#content ${kind}`));
+    return clash ?? field ?? said;
+  }
+
+  function goOnAt(next) {
     if (!next) return;
     if (!next.matches("input, textarea, select")) next.tabIndex = -1;
     next.closest("details")?.setAttribute("open", "");
     next.focus({ preventScroll: !next.matches("input, textarea, select, .clash h2") });
-  });
+  }
 
   const offline = () => { const bar = byId("offline"); if (bar) bar.hidden = navigator.onLine; };
   addEventListener("offline", offline);
   addEventListener("online", offline);
 
+  // --- what this tab keeps, for one person alone --------------------------------------------------------------------
+  const keptAs = (kind, of) => `${kind}:${document.body.dataset.person}:${of}`;
+  function kept(key) {
+    try { return JSON.parse(sessionStorage.getItem(key)); } catch { return null; }
+  }
+  function keep(key, value) {
+    try {
+      if (value === null) sessionStorage.removeItem(key);
+      else sessionStorage.setItem(key, JSON.stringify(value));
+    } catch { /* full or forbidden: the page itself still has it */ }
+  }
+
   // --- what was typed, kept until it is decided -----------------------------------------------------------------------
-  const keyOf = (candidate) => `draft:${document.body.dataset.person}:${candidate}`;
+  const keyOf = (candidate) => keptAs("draft", candidate);
   const fieldsOf = (form) => [...form.elements].filter((field) => field.name && field.type !== "hidden" && field.type !== "submit");
-  const valueOf = (field) => (field.type === "checkbox" ? field.checked : field.value);
-  const untouched = (field) => field.type === "checkbox" ? field.checked === field.defaultChecked
+  const isBox = (field) => field.type === "checkbox" || field.type === "radio";
+  const valueOf = (field) => (isBox(field) ? field.checked : field.value);
+  const untouched = (field) => isBox(field) ? field.checked === field.defaultChecked
     : field.options ? [...field.options].every((option) => option.selected === option.defaultSelected || !option.selected && !option.defaultSelected)
     : field.value === field.defaultValue;
 
-  function read(candidate) {
-    try { return JSON.parse(sessionStorage.getItem(keyOf(candidate))) ?? {}; } catch { return {}; }
-  }
-  function write(candidate, draft) {
-    try {
-      if (Object.keys(draft).length) sessionStorage.setItem(keyOf(candidate), JSON.stringify(draft));
-      else forget(candidate);
-    } catch { /* full or forbidden: the form itself still has it */ }
-  }
-  function forget(candidate) {
-    try { sessionStorage.removeItem(keyOf(candidate)); } catch { /* nothing is kept then */ }
-  }
+  const read = (candidate) => kept(keyOf(candidate)) ?? {};
+  const write = (candidate, draft) => keep(keyOf(candidate), Object.keys(draft).length ? draft : null);
+  const forget = (candidate) => keep(keyOf(candidate), null);
 
   document.addEventListener("input", (event) => {
     const form = event.target.closest?.("form[data-keep]");
@@ -200,6 +216,15 @@
       for (const field of fieldsOf(form)) if (field.id in draft) draft[field.id] = valueOf(field);
       write(form.dataset.keep, draft);
     }
+  }
+
+  // What was sent by a page of its own has arrived where the next page says what became of it, and does not ask for it again.
+  const SENT = keptAs("sent", "");
+  document.addEventListener("submit", ({ target }) => { if (target.dataset.keep && !target.closest("[hx-boost]")) keep(SENT, target.dataset.keep); });
+  function forgetWhatArrived() {
+    const sent = kept(SENT);
+    if (sent && byId("messages")?.querySelector(".notice") && !document.querySelector("[data-lost], form[data-sent]")) forget(sent);
+    keep(SENT, null);
   }
 
   const isText = (value) => typeof value === "string" && value.trim() !== "";
@@ -223,7 +248,7 @@
   function offer(template, place) {
     const shown = byId(template).content.cloneNode(true).firstElementChild;
     shown.dataset.draft = place.dataset.keep;
-    place.before(shown);
+    (place.closest("details") ?? place).before(shown);
     return shown;
   }
 
@@ -249,7 +274,7 @@
     for (const [id, value] of Object.entries(read(offer.dataset.draft))) {
       const field = byId(id);
       if (!field) continue;
-      if (field.type === "checkbox") field.checked = value;
+      if (isBox(field)) field.checked = value;
       else field.value = value;
       field.closest("details")?.setAttribute("open", "");
       field.focus();
@@ -274,38 +299,136 @@
       draft.querySelector("[data-draft-restore]").focus();
       return "You had written something here that was not sent. Put it back or discard it before you approve.";
     }
-    if (fold && !fold.open && !("opened" in fold.dataset)) {
-      fold.open = true;
-      hasJustCome();
-      return "Read it to the end first; press again to approve.";
-    }
+    return unfolds(fold) ? "Read it to the end first; press again to approve." : null;
+  }
+
+  // What lies folded has not been seen. Whoever has unfolded it once, by this or by hand, may fold it again.
+  function unfolds(fold) {
+    if (!fold || fold.open || "opened" in fold.dataset) return false;
+    fold.open = true;
+    hasJustCome();
+    return true;
+  }
+
+  document.addEventListener("toggle", ({ target }) => { if (target.matches?.(".fold, .sample-rest") && target.open) target.dataset.opened = ""; }, true);
+
+  function objectionTo(form, button) {
+    if (form.id === "approve") return standsInTheWay();
+    if (button?.value === "approve" && unfolds(form.parentElement.querySelector(".sample-rest"))) return "Look at all of them first; press again to approve.";
     return null;
   }
 
-  document.addEventListener("toggle", ({ target }) => { if (target.matches?.(".fold") && target.open) target.dataset.opened = ""; }, true);
-
   document.addEventListener("submit", (event) => {
-    const objection = event.target.id === "approve" ? standsInTheWay() : null;
+    const objection = objectionTo(event.target, event.submitter);
     if (!objection) return;
     event.preventDefault();
     event.stopPropagation();
     say(objection);
   }, true);
 
+  // --- the way back to a list ---------------------------------------------------------------------------------------
+  // Which list a row was opened from, which row that was, and which one was looked at since. `due` is true while that is
+  // what is looked at, so that coming back leads to the row, and loading the list another time does not.
+  const here = () => location.pathname + location.search;
+  const titles = () => [...document.querySelectorAll("#content .row-title[href]")];
+  const filterOf = (search) => [...new URLSearchParams(search)].filter(([name, value]) => value && name !== "cursor").sort().join("&");
+  const WAY = keptAs("way", "");
+
+  document.addEventListener("click", (event) => {
+    const title = event.target.closest("#content .row-title[href]");
+    if (title && !event.ctrlKey && !event.metaKey && !event.shiftKey) keep(WAY, { list: here(), opened: title.pathname, row: title.pathname, due: true });
+  });
+
+  // What a row led to leads back to the list as it was, its page included. htmx reads a link once, right after it is there.
+  function markTheWay() {
+    const way = kept(WAY), list = way && new URL(way.list, location.href);
+    if (!way || location.pathname === list.pathname) return;
+    const back = [...document.querySelectorAll(".crumb a")].find((link) => link.pathname === list.pathname);
+    const isOnIt = way.row === location.pathname || Boolean(back) && filterOf(back.search) === filterOf(list.search);
+    if (isOnIt && back) back.href = way.list;
+    keep(WAY, { ...way, row: isOnIt ? location.pathname : way.row, due: isOnIt });
+  }
+
+  // Whether this is the list that somebody comes back to: then the row that they left it by has the focus. One settling
+  // may be told several times.
+  let landedAt = null;
+  function landed() {
+    if (landedAt && landedAt === document.activeElement) return true;
+    const way = kept(WAY);
+    if (!way || location.pathname !== new URL(way.list, location.href).pathname) return false;
+    const row = way.due && [way.row, way.opened].map((path) => titles().find((title) => title.pathname === path)).find(Boolean);
+    keep(WAY, { ...way, due: false });
+    if (!row) return false;
+    landedAt = row;
+    row.focus({ preventScroll: true });
+    // After htmx has shown the top of what it put there.
+    setTimeout(() => row.closest(".row").scrollIntoView({ block: "center" }));
+    return true;
+  }
+
+  // --- what was ticked in a list --------------------------------------------------------------------------------------
+  // A tick is for what was shown: it names the version, and one that has changed since is not ticked again.
+  const ticksAt = () => keptAs("ticks", here());
+  const boxes = () => [...document.querySelectorAll(".queue-form [name=item]")];
+  const idOf = (item) => item.split(":")[0];
+
+  function keepTicks() {
+    const ticked = boxes().filter((box) => box.checked);
+    keep(ticksAt(), ticked.length ? ticked.map((box) => box.value) : null);
+    showTicks(ticked.length);
+  }
+
+  function putTicksBack() {
+    if (!boxes().length) return;
+    const ticked = kept(ticksAt()) ?? [];
+    for (const box of boxes()) {
+      if (ticked.includes(box.value)) box.checked = true;
+      else if (ticked.some((item) => idOf(item) === idOf(box.value))) box.closest(".row").querySelector(".row-facts").append(byId("unticked").content.cloneNode(true));
+    }
+    keepTicks();
+  }
+
+  function showTicks(number) {
+    const all = document.querySelector("[data-tick-all]");
+    all.checked = number === boxes().length;
+    all.indeterminate = number > 0 && !all.checked;
+    document.querySelector("[data-ticked]").textContent = number ? `${number} ticked` : "";
+  }
+
+  document.addEventListener("change", ({ target }) => {
+    const all = target.closest?.("[data-tick-all]");
+    if (all) for (const box of boxes()) box.checked = all.checked;
+    if (all || target.matches?.(".queue-form [name=item]")) keepTicks();
+  });
+
   // --- strips of tabs -------------------------------------------------------------------------------------------------
   function showCurrentTab() {
-    const tab = document.querySelector(".tabs [aria-current]");
-    const strip = tab?.closest(".tabs");
-    if (!strip) return;
-    const [outer, inner] = [strip.getBoundingClientRect(), tab.getBoundingClientRect()];
-    strip.scrollLeft += inner.left - outer.left - (outer.width - inner.width) / 2;
+    for (const tab of document.querySelectorAll(".nav [aria-current], .tabs [aria-current]")) {
+      const strip = tab.closest(".nav, .tabs");
+      const [outer, inner] = [strip.getBoundingClientRect(), tab.getBoundingClientRect()];
+      strip.scrollLeft += inner.left - outer.left - (outer.width - inner.width) / 2;
+    }
   }
+
+  // --- texts that scroll by themselves --------------------------------------------------------------------------------
+  // What is cut has to be reached by whoever has no mouse, and not every browser sees to that.
+  function reachCutTexts() {
+    for (const text of document.querySelectorAll(".compare .statement, .sheet-frame")) {
+      if (text.scrollHeight <= text.clientHeight && text.scrollWidth <= text.clientWidth) continue;
+      text.tabIndex = 0;
+      text.role = "group";
+      text.ariaLabel = text.parentElement.querySelector("h2, h3, h4")?.textContent ?? "";
+    }
+  }
+  document.addEventListener("toggle", reachCutTexts, true);
+  addEventListener("resize", reachCutTexts);
 
   // --- clicks ---------------------------------------------------------------------------------------------------------
   document.addEventListener("click", (event) => {
     const opener = event.target.closest("[data-dialog]");
     if (opener) { opener.closest("details")?.removeAttribute("open"); byId(opener.dataset.dialog)?.showModal(); }
     if (event.target.closest("[data-retry]")) retry();
+    if (event.target.closest("[data-dismiss]")) event.target.closest(".notice").remove();
     const jump = event.target.closest("a[data-open]");
     const field = jump && byId(jump.hash.slice(1));
     if (field) { event.preventDefault(); press(field); }
@@ -313,8 +436,6 @@
     if (offer && event.target.closest("[data-draft-restore]")) restoreDraft(offer);
     if (offer && event.target.closest("[data-draft-drop]")) { forget(offer.dataset.draft); offer.remove(); }
     if (event.target instanceof HTMLDialogElement) event.target.close();
-    const all = event.target.closest("[data-tick-all]");
-    if (all) for (const box of all.form.querySelectorAll("[name=item]")) box.checked = all.checked;
   });
 
   // --- keys -----------------------------------------------------------------------------------------------------------
@@ -382,7 +503,12 @@
   });
 
   offline();
+  forgetWhatArrived();
   offerDrafts();
   showCurrentTab();
+  reachCutTexts();
+  putTicksBack();
+  markTheWay();
+  if (!landed()) goOnAt(whatIsAmiss());
   fade();
 })();

@@ -369,3 +369,9 @@ def test_every_page_opens(browser, dave, robo, workspace, model: str) -> None:
 
 def test_the_password_page_is_the_one_of_the_site(browser, dave) -> None:
     assert browser(dave).get("/admin/password_change/").headers["Location"] == "/accounts/password/change/"
+
+
+def test_the_form_of_a_token_says_what_each_kind_may_and_whose_it_is(browser, dave) -> None:
+    shown = browser(dave).get(url("apitoken", "add")).content.decode()
+    assert "An agent searches and proposes; a bot proposes, for a pipeline" in shown
+    assert "somebody else decides about what is proposed with it" in shown

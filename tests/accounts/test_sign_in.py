@@ -175,3 +175,10 @@ def test_a_deactivated_person_is_not_invited(erin) -> None:
 def test_the_api_prefixes_do_not_catch_pages() -> None:
     for path, expected in {"/api/v1/me/": True, "/mcp": True, "/accounts/login/": False, "/review/": False}.items():
         assert problems.for_clients(RequestFactory().get(path)) is expected
+
+
+@pytest.mark.parametrize("login", ["erin", "erin@acme.example", "nobody", "nobody@acme.example"])
+def test_a_wrong_password_is_answered_in_our_words_and_tells_nobody_who_is_here(browser, erin, login: str) -> None:
+    page = browser().post(LOGIN, {"login": login, "password": "wrong"}).content.decode()
+    assert "This name or address and this password do not go together." in page
+    assert "and/or" not in page

@@ -178,6 +178,17 @@ def test_everything_a_decision_needs(page: Client, candidate: Candidate, bot: Pr
     assert link in text(answer)
 
 
+def test_the_window_is_titled_by_what_it_is_about(page: Client, agent: Principal, reviewer: Principal) -> None:
+    """Whoever has ten open at once tells them apart; no hidden character turns the title around."""
+    turned = "Dashboards\u202e are\u200b cached for <b>sixty</b> seconds at the edge, as they always were."
+    candidate = ledger.propose(agent, turned)
+    titled = "Dashboards are cached for &lt;b&gt;sixty&lt;/b&gt; seconds at…"
+    shown = " ".join(text(page.get(at(candidate))).split())
+    assert f"<title>{titled} · Should this be remembered? · Firm Memory</title>" in shown
+    memory = ledger.approve(reviewer, candidate).memory
+    assert f"<title>M-1 · {titled} · Firm Memory</title>" in text(page.get(f"/memories/{memory.label}/"))
+
+
 def test_what_is_near_stands_beside_it(page: Client, agent: Principal, bot: Principal, reviewer: Principal) -> None:
     memory = ledger.remember(bot, reviewer, "Dashboards are cached for ninety seconds at the edge.")
     other = ledger.propose(bot, "Dashboards are cached for ten seconds at the edge.")
@@ -189,6 +200,56 @@ def test_what_is_near_stands_beside_it(page: Client, agent: Principal, bot: Prin
     assert "of the words in common" in shown
     assert f'href="/review/{other.pk}/"' in text(answer)
     assert f'href="/memories/{memory.label}/"' in text(answer)
+
+
+def test_a_near_candidate_that_was_approved_meanwhile_is_shown_as_its_memory(
+    page: Client, agent: Principal, bot: Principal, reviewer: Principal
+) -> None:
+    other = ledger.propose(bot, "Dashboards are cached for ten seconds at the edge.")
+    candidate = ledger.propose(agent, "Dashboards are cached for sixty seconds at the edge.")
+    said = "Dashboards are cached for twelve seconds at the edge."
+    memory = ledger.approve(reviewer, other, content=said).memory
+    (near,) = page.get(at(candidate)).context["sheet"].near
+    assert (near["what"], near["id"], near["number"], near["status"]) == ("memory", str(memory.pk), "M-1", "active")
+    assert near["content"] == said
+    assert f'href="/memories/{memory.label}/"' in text(page.get(at(candidate)))
+    # What an approval made and a reopening ended is the open candidate again.
+    ledger.reopen(reviewer, ledger.fresh(other))
+    (near,) = page.get(at(candidate)).context["sheet"].near
+    assert (near["what"], near["id"], near["status"]) == ("candidate", str(other.pk), "pending")
+
+
+def test_a_memory_that_is_near_twice_over_is_shown_once(
+    page: Client, agent: Principal, bot: Principal, reviewer: Principal
+) -> None:
+    other = ledger.propose(bot, "Dashboards are cached for ten seconds at the edge.")
+    candidate = ledger.propose(agent, "Dashboards are cached for sixty seconds at the edge.")
+    memory = ledger.approve(reviewer, ledger.fresh(other)).memory
+    near = [*ledger.fresh(candidate).near, {"what": "memory", "id": str(memory.pk), "similarity": 0.7, "how": "vector"}]
+    Candidate.objects.filter(pk=candidate.pk).update(near=near)
+    assert [each["id"] for each in page.get(at(candidate)).context["sheet"].near] == [str(memory.pk)]
+
+
+def test_a_near_candidate_says_no_more_of_a_memory_than_its_reader_may_know(
+    page: Client, agent: Principal, bot: Principal, reviewer: Principal, workspace: Workspace
+) -> None:
+    other = ledger.propose(bot, "Dashboards are cached for ten seconds at the edge.")
+    candidate = ledger.propose(agent, "Dashboards are cached for sixty seconds at the edge.")
+    memory = ledger.approve(reviewer, other).memory
+    board = Audience.objects.create(workspace=workspace, name="board")
+    Memory.objects.filter(pk=memory.pk).update(audience_ids=[board.pk])
+    shown = page.get(at(candidate)).context["sheet"].near
+    assert "M-1" not in {near.get("number") for near in shown}
+
+
+def test_many_sources_do_not_push_the_rest_out_of_sight(page: Client, agent: Principal) -> None:
+    few = ledger.propose(agent, sources=tuple(ledger.a_source() for _ in range(8)))
+    assert "sources-rest" not in text(page.get(at(few)))
+    many = ledger.propose(agent, sources=tuple(ledger.a_source(f"acme/pay!{9000 + number}") for number in range(20)))
+    shown = text(page.get(at(many)))
+    assert "12 more sources" in shown
+    before, _, after = shown.partition("sources-rest")
+    assert all(f"acme/pay!{9000 + number}" in (before if number < 8 else after) for number in range(20))
 
 
 def test_what_it_would_replace_stands_beside_it_once(

@@ -365,6 +365,8 @@ def test_all_that_match_are_said_before_they_are_decided(page: Client, agent: Pr
     shown = words(asked)
     assert "Decide about all 13 at once?" in shown
     assert "and 3 more" in shown
+    assert all(row.content in shown for row in [*rows, unseen]), "nobody decides about what is not shown"
+    assert "Approve 12" in shown
     assert "1 of them is of a type that is never approved unseen" in shown
     sent = form_of_items(asked)
     late = ledger.propose(agent, scope=ScopeInput(repos=("acme/pay",)))
@@ -375,6 +377,13 @@ def test_all_that_match_are_said_before_they_are_decided(page: Client, agent: Pr
     assert "11 approved, 2 not" in words(answer)
     assert [outcome.id for outcome, _ in answer.context["failures"]] == [rows[0].pk, unseen.pk]
     assert ledger.fresh(late).status == CandidateStatus.PENDING
+
+
+def test_no_approval_is_offered_where_all_have_to_be_opened(page: Client, agent: Principal) -> None:
+    ledger.propose(agent, type="business_rules")
+    shown = words(page.get("/review/bulk/all/"))
+    assert "Reject 1" in shown
+    assert "Approve 0" not in shown and "Approve 1" not in shown
 
 
 def form_of_items(answer: Any) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from pytest_django.live_server_helper import LiveServer
 from apps.memories.providers.mem0.provider import Mem0Provider
 
 PASSWORD = "correct horse battery staple"
-SIZES = {"desk": (1280, 900), "phone": (390, 844)}
+SIZES = {"desk": (1280, 900), "narrow": (1025, 800), "tablet": (768, 1024), "phone": (390, 844)}
 expect.set_options(timeout=15_000)  # as long as a busy machine may take
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 _ARGUMENTS = [

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from django.contrib.auth.models import User
-from playwright.sync_api import Response, expect
+from playwright.sync_api import Locator, Response, expect
 
 from apps.accounts.models import Role, Workspace
 from apps.accounts.principal import Principal, operator
@@ -68,8 +69,8 @@ def test_from_signing_in_to_finding_it_by_search(
         "Refunds are paid in the currency of the invoice, never converted."
     )
     expect(page.locator(".timeline")).to_contain_text("alice amended and approved this")
-    page.get_by_placeholder("Ask the memory").fill("which currency is a refund paid in?")
-    page.get_by_placeholder("Ask the memory").press("Enter")
+    page.get_by_placeholder("Search memories").fill("which currency is a refund paid in?")
+    page.get_by_placeholder("Search memories").press("Enter")
     page.get_by_role("link", name="Refunds are paid").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("M-1")
     page.get_by_role("link", name="Open the candidate it came from").click()
@@ -210,7 +211,15 @@ def everything(
 
 
 @pytest.mark.parametrize(
-    ("size", "theme"), [("desk", "light"), ("desk", "dark"), ("phone", "light"), ("phone", "dark")]
+    ("size", "theme"),
+    [
+        ("desk", "light"),
+        ("desk", "dark"),
+        ("narrow", "light"),
+        ("tablet", "light"),
+        ("phone", "light"),
+        ("phone", "dark"),
+    ],
 )
 def test_every_page_is_well_made(
     window: Window, alice: User, everything: dict[str, str], size: str, theme: str
@@ -242,6 +251,37 @@ def test_a_strip_that_goes_on_fades_out(window: Window, alice: User, everything:
     expect(phone.page.locator(".tabs [aria-current]")).to_be_in_viewport(ratio=1)
     phone.go("/captured/?outcome=dropped_prefilter")
     assert cut(phone) == ["56px", "0px"]
+    phone.go("/propose/")
+    expect(phone.page.locator(".nav [aria-current]")).to_be_in_viewport(ratio=1)
+    strip = "strip => strip.scrollLeft + strip.clientWidth - strip.scrollWidth"
+    assert phone.page.locator(".nav").evaluate(strip) == pytest.approx(0, abs=1)
+
+
+def test_a_text_that_is_cut_fades_out_and_is_printed_whole(
+    window: Window, alice: User, bot: Principal, agent: Principal, reviewer: Principal
+) -> None:
+    def cut(text: Locator) -> list[str]:
+        style = "['--cut-start', '--cut-end'].map(name => getComputedStyle(text).getPropertyValue(name))"
+        return list(text.evaluate(f"text => {style}"))
+
+    long = " ".join(f"Exports of ledger {number} close at midnight." for number in range(100))
+    memory = ledger.remember(bot, reviewer, long)
+    row = ledger.propose(agent, "Exports close at eleven.", supersedes=(memory.label,))
+    seen = window(alice)
+    seen.go(f"/review/{row.pk}/")
+    said, proposed = seen.page.locator("[aria-labelledby=targets] .compare .statement").all()
+    assert cut(said) == ["0px", "56px"]
+    assert cut(proposed) == ["0px", "0px"]
+    expect(seen.page.get_by_role("group", name=f"{memory.label} says now")).to_have_attribute("tabindex", "0")
+    assert proposed.get_attribute("tabindex") is None
+    assert [fault["id"] for fault in Axe().run(seen.page).response["violations"]] == []
+    said.evaluate("text => text.scrollTo(0, text.scrollHeight / 3)")
+    assert cut(said) == ["56px", "56px"]
+    said.evaluate("text => text.scrollTo(0, text.scrollHeight)")
+    assert cut(said) == ["56px", "0px"]
+    seen.page.emulate_media(media="print")
+    assert said.evaluate("text => text.scrollHeight - text.clientHeight") == 0
+    assert said.evaluate("text => getComputedStyle(text).maskImage") == "none"
 
 
 @pytest.mark.parametrize("height", [900, 650])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -26,6 +27,7 @@ register.filter("door_words", door_words)
 register.filter("field_words", field_words)
 
 EXCERPT = 320
+IN_TITLE = 50
 # What is longer than this, in characters or lines, would push what a decision needs out of sight.
 FOLDED, FOLDED_LINES = 1_600, 24
 _RECENT = timedelta(days=30)
@@ -109,6 +111,13 @@ def excerpt(text: str) -> str:
     """The beginning, on one line."""
     line = " ".join(text[: EXCERPT * 4].split())
     return line if len(line) <= EXCERPT else line[:EXCERPT].rsplit(" ", 1)[0][:EXCERPT] + " …"
+
+
+@register.filter
+def titled(text: str) -> str:
+    """The beginning as a window's title shows it, where nothing can be marked: without characters that nobody sees."""
+    seen = "".join(each for each in excerpt(text) if unicodedata.category(each) != "Cf")
+    return seen if len(seen) <= IN_TITLE else seen[:IN_TITLE].rstrip() + "…"
 
 
 @register.filter
