@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from apps.accounts.principal import Principal
 from apps.agents.call import joined
-from apps.agents.telling import harmless
+from apps.agents.telling import STRUCTURED_DATA, harmless
 from apps.agents.tools import TOOLS, perform
 from apps.core import problems
 from apps.core.errors import DomainError
@@ -54,10 +54,11 @@ def answer(caller: Caller, name: str, arguments: Any) -> Answer:
 
 
 def _answer(caller: Caller, name: str, arguments: Any) -> Answer:
-    tool = TOOLS.get(name)
-    with patience(READ_SECONDS if tool is not None and tool.reads else WRITE_SECONDS):
+    reads = name in TOOLS and TOOLS[name].reads
+    with patience(READ_SECONDS if reads else WRITE_SECONDS):
         outcome = perform(caller.identify(), name, arguments, checkout=caller.checkout)
-    structured = harmless({"results": outcome.results, "note": outcome.note, **outcome.beside})
+    note = joined(outcome.note, STRUCTURED_DATA if reads and outcome.results else "")
+    structured = harmless({"results": outcome.results, "note": note, **outcome.beside})
     return Answer([text for text in (outcome.text, harmless(outcome.note)) if text] or ["Done."], structured)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
 from apps.agents.call import Call, Outcome, joined
+from apps.agents.fitting import context_outcome, context_sent
 from apps.agents.scoping import looking
 from apps.agents.telling import memories_told, trust_of
 from apps.core.errors import FieldError, Invalid, NotFound
@@ -76,12 +78,10 @@ def memory_context(call: Call) -> Outcome:
         raise Invalid.field("repo", "This is missing: name the repository that you work in.")
     where = looking(call.principal, repo=asked.get("repo"), checkout=call.checkout)
     request = ContextRequest(repo=repo, path=asked.get("path"), budget_tokens=asked["budget_tokens"])
-    packed = context(principal=call.principal, request=request)
-    found = packed.as_dict()
-    results = [item | {"trust": trust_of(item)} for item in found["items"]]
-    served_record(call.principal, "context", results=results, question=request.question)
-    beside = {name: found[name] for name in ("intent", "degraded", "used_tokens", "budget_tokens", "left_out")}
-    return Outcome(results, joined(where.note(packed.answer.scope), found["note"]), found["text"], beside)
+    found = context(principal=call.principal, request=request, sent=partial(context_sent, where))
+    outcome = context_outcome(where, found)
+    served_record(call.principal, "context", results=outcome.results, question=request.question)
+    return outcome
 
 
 def memory_decisions(call: Call) -> Outcome:

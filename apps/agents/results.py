@@ -8,8 +8,7 @@ from rest_framework import serializers
 
 from apps.agents.schemas import schema_of
 from apps.candidates.api import CorrectionOut, ProposedOut
-from apps.retrieval.api import FoundOut, MemoryOut
-from apps.retrieval.context_api import ItemOut
+from apps.retrieval.api import AmendmentOut, FoundOut, MemoryOut
 
 _TRUST = "How far to rely on it."
 
@@ -45,8 +44,24 @@ class Decision(FoundMemory):
     why = WhyOut()
 
 
-class ContextItem(ItemOut):
+class CitedSource(serializers.Serializer[Any]):
+    kind = serializers.CharField()
+    reference = serializers.CharField()
+
+
+class ContextItem(serializers.Serializer[Any]):
+    """No more than an agent needs, since it counts in the budget; ``memory_get`` gives the rest."""
+
+    id = serializers.UUIDField()
+    number = serializers.CharField(help_text="To cite.")
+    content = serializers.CharField()
+    type = serializers.CharField()
+    status = serializers.CharField()
+    valid_from = serializers.DateTimeField(required=False)
+    sources = CitedSource(many=True)
+    amended_by = AmendmentOut(many=True, required=False)
     trust = serializers.CharField(help_text=_TRUST)
+    why_here = serializers.CharField()
 
 
 class LeftOut(serializers.Serializer[Any]):
@@ -75,9 +90,12 @@ class SearchExtras(serializers.Serializer[Any]):
 
 
 class ContextExtras(SearchExtras):
-    used_tokens = serializers.IntegerField(required=False, help_text="Of the text, at four ASCII characters each.")
+    used_tokens = serializers.IntegerField(
+        required=False,
+        help_text="At four ASCII characters each: of the text or of this object, whichever is more.",
+    )
     budget_tokens = serializers.IntegerField(required=False)
-    left_out = LeftOut(many=True, required=False)
+    left_out = LeftOut(many=True, required=False, help_text="As many as there was room for; note tells how many.")
 
 
 class NoExtras(serializers.Serializer[Any]):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ from apps.accounts.principal import Principal
 from apps.core.errors import FieldError, Invalid
 from apps.core.screening import check_text
 from apps.retrieval import services
-from apps.retrieval.packing import Pack, Piece, packed
+from apps.retrieval.packing import Form, Pack, Piece, packed
 from apps.retrieval.pipeline import Search
 from apps.retrieval.request import MAX_QUESTION, SearchRequest
 from apps.retrieval.services import SearchAnswer
@@ -108,8 +109,20 @@ class Context:
         }
 
 
-def context(*, principal: Principal, request: ContextRequest) -> Context:
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """How items are sent beside the text, for a form that has to fit as well: what is around them, and one of them."""
+
+    around: str
+    item: Callable[[dict[str, Any]], str]
+
+
+def context(
+    *, principal: Principal, request: ContextRequest, sent: Callable[[SearchAnswer], Sent] | None = None
+) -> Context:
     """What fits, the most useful first, and what was left out.
+
+    Whoever sends the items beside the text says by ``sent`` how, and neither of both takes more than the budget.
 
     Raises ``Invalid`` for values that will not do, ``Forbidden`` outside the token's limits and ``Unavailable`` when
     the ledger does not answer.
@@ -118,9 +131,14 @@ def context(*, principal: Principal, request: ContextRequest) -> Context:
     answer = services.served(principal, request.search_request(), look=_look)
     started = time.perf_counter()
     pieces = [Piece(result, _comes_first(result, answer.intent)) for result in answer.results]
-    pack = packed(pieces, budget=request.budget_tokens)
+    form = _form(sent(answer), answer.intent) if sent else None
+    pack = packed(pieces, budget=request.budget_tokens, form=form)
     packing = {"name": "pack", "ms": round((time.perf_counter() - started) * 1000, 2), "detail": _told(pack, request)}
     return Context(request, pack, answer, packing)
+
+
+def _form(sent: Sent, intent: str) -> Form:
+    return Form(sent.around, lambda piece: sent.item(_item(piece, intent)))
 
 
 def _look(search: Search) -> None:

@@ -7,7 +7,7 @@ a fence that no text can close, and the number to cite stands before it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -47,6 +47,14 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
+class Form:
+    """Another form in which the same is sent and which has to fit as well: what stands around the pieces, and each."""
+
+    frame: str
+    of: Callable[[Piece], str]
+
+
+@dataclass(frozen=True, slots=True)
 class LeftOut:
     number: str
     because: str
@@ -69,9 +77,9 @@ class Pack:
         return sum(left.because.startswith("It says") for left in self.left_out)
 
 
-def packed(pieces: Sequence[Piece], *, budget: int) -> Pack:
+def packed(pieces: Sequence[Piece], *, budget: int, form: Form | None = None) -> Pack:
     """``pieces`` come the best first; of those that say the same the best is taken."""
-    packing = _Packing(budget * TOKEN - _FRAME)
+    packing = _Packing(budget, form)
     firsts = [piece for piece in pieces if piece.first]
     waiting = packing.take(firsts, room=FIRST_SHARE * packing.room)
     waiting = packing.take([piece for piece in pieces if not piece.first] + waiting, room=packing.room)
@@ -84,8 +92,9 @@ def packed(pieces: Sequence[Piece], *, budget: int) -> Pack:
 class _Packing:
     """Weights are in twelfths of a token: parts add up to their whole."""
 
-    def __init__(self, room: float) -> None:
-        self.room = room
+    def __init__(self, budget: int, form: Form | None) -> None:
+        self.room = budget * TOKEN - max(_FRAME, weight_of(form.frame) if form else 0)
+        self._form = form
         self.used = 0
         self.taken: list[Piece] = []
         self.blocks: dict[str, str] = {}
@@ -117,7 +126,7 @@ class _Packing:
         """With all that belongs to it, or else without what came before it."""
         for block, left in _blocks(piece.result, self.blocks):
             weight = weight_of(block)
-            if self.used + weight <= room:
+            if self.used + weight <= room and self.used + (weight := self._weight(piece, block)) <= room:
                 self.used += weight
                 self.taken.append(piece)
                 self.blocks[piece.number] = block
@@ -128,6 +137,10 @@ class _Packing:
                     self._short[piece.number] = left
                 return True
         return False
+
+    def _weight(self, piece: Piece, block: str) -> int:
+        """In the form in which it takes more room."""
+        return max(weight_of(block), weight_of(self._form.of(piece)) if self._form else 0)
 
     def left_out(self, pieces: Sequence[Piece], waiting: Sequence[Piece]) -> list[LeftOut]:
         """In the order of ``pieces``."""
@@ -146,7 +159,7 @@ class _Packing:
 
     def _too_long(self, piece: Piece) -> str:
         *_, (block, _left) = _blocks(piece.result, ())
-        weight = weight_of(block)
+        weight = self._weight(piece, block)
         if weight <= self.room:
             return _NO_ROOM
         return f"It is too long: it takes {-(-weight // TOKEN):,} tokens by itself."
