@@ -44,9 +44,14 @@ def memory_search(call: Call) -> Outcome:
             tiers=(*Tier.values, EPISODIC) if "task" in asked else None,
         ),
     )
-    results = [result | {"trust": trust_of(result)} for result in answer.results]
+    results = [_without_itself(result) | {"trust": trust_of(result)} for result in answer.results]
     served_record(call.principal, "search", results=results, question=asked["query"])
     return Outcome(results, joined(where.note(answer.scope), answer.note), memories_told(results), _beside(answer))
+
+
+def _without_itself(result: dict[str, Any]) -> dict[str, Any]:
+    """A chain of one would say the same statement twice to an agent."""
+    return {name: value for name, value in result.items() if name != "chain" or len(value) > 1}
 
 
 def _beside(answer: SearchAnswer) -> dict[str, Any]:

@@ -93,6 +93,17 @@ def test_search_gives_what_holds_with_status_sources_and_trust(robot, known):
     assert "active" in answer.text and "Fixed waits overran" in answer.text
 
 
+def test_a_chain_is_shown_where_there_is_one(robot, known, remember):
+    """Of what never replaced anything it would be the same words again, and clients pay for each."""
+    alone = remember("Retries of payments are logged, because auditors ask for them.", type="architecture_decisions")
+
+    answer = robot.call("memory_search", query="why are retries of payments as they are?")
+
+    found = {each["number"]: each for each in answer.results}
+    assert "chain" not in found[alone.label]
+    assert [each["number"] for each in found[known.new.label]["chain"]] == [known.old.label, known.new.label]
+
+
 def test_a_disputed_memory_says_so(robot, robo, known):
     report(of_token(robo.token), known.new)
 
