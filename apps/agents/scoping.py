@@ -16,7 +16,7 @@ from apps.core.screening import quotable
 from apps.scopes.identity import repository_identity
 from apps.scopes.selectors import SearchScope, find_repository
 
-ONLY_THE_FIRM = "So only what holds for the whole firm was looked at."
+ONLY_THE_FIRM = "Only what holds for the whole firm was looked at."
 
 
 @dataclass(frozen=True, slots=True)

@@ -528,7 +528,7 @@ def test_a_limited_token_looks_where_it_may(agent, workspace, two):
 def test_an_unknown_repository_is_said(robot, two, tool):
     answer = robot.call(tool, **GOOD[tool] | {"repo": "acme/typo"})
 
-    assert "acme/typo" in answer.note and "only what holds for the whole firm" in answer.note
+    assert "acme/typo" in answer.note and "Only what holds for the whole firm" in answer.note
     assert found(answer, two) <= {"firm"}
 
 
