@@ -21,6 +21,7 @@ from apps.core.chunked import MAX_BYTES
 from apps.core.errors import Forbidden, Unavailable
 from apps.core.methods import posted
 from apps.core.parsers import read_bounded
+from apps.core.patience import READ_SECONDS, patience
 from apps.oauth.doors import challenged
 
 
@@ -32,6 +33,12 @@ def mcp(request: HttpRequest) -> HttpResponse:
 
     While the database is down nobody can be told apart; a tool then answers that it is down, and nothing else.
     """
+    # All of it comes as a POST, and little of it writes. A tool that does waits longer by itself.
+    with patience(READ_SECONDS):
+        return _answered(request)
+
+
+def _answered(request: HttpRequest) -> HttpResponse:
     from apps.agents.http import exchanged  # takes a second to import, which processes that serve no web need not pay
 
     _require_own_origin(request)

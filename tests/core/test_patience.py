@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import pytest
 from django.db import OperationalError, connection
 
+from apps.agents import answering, views
 from apps.core import middleware
 from apps.core.database import is_down
 from apps.core.patience import READ_SECONDS, WRITE_SECONDS, patience
@@ -71,11 +72,35 @@ def frozen_for(monkeypatch):
 
     @contextmanager
     def freeze(seconds: float) -> Iterator[None]:
-        monkeypatch.setattr(middleware, "READ_SECONDS", seconds)
+        for module in (middleware, views, answering):
+            monkeypatch.setattr(module, "READ_SECONDS", seconds)
         with standing_still():
             yield
 
     return freeze
+
+
+READS_OVER_MCP = [
+    ("ping", {}),
+    ("tools/list", {}),
+    ("resources/read", {"uri": "firm-memory://taxonomy"}),
+    ("tools/call", {"name": "memory_search", "arguments": {"query": "x"}}),
+    ("tools/call", {"name": "memory_get", "arguments": {"id": "M-1"}}),
+    ("tools/call", {"name": "no_such_tool", "arguments": {}}),
+]
+
+
+@pytest.mark.parametrize(("method", "params"), READS_OVER_MCP)
+def test_an_agent_that_looks_is_answered(api, robo, frozen_for, method, params):
+    """Whatever it asks is a POST, and who it is must be looked up before anything else."""
+    client = api(robo)
+    with frozen_for(0.5):
+        started = time.monotonic()
+        answer = client.post("/mcp", {"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+        assert time.monotonic() - started < 8
+    if method == "tools/call":
+        assert answer.json()["result"]["isError"]
+        assert answer.json()["result"]["structuredContent"]["error"]["code"] == "database_down"
 
 
 def test_outside_of_a_request_a_statement_takes_as_long_as_it_takes():

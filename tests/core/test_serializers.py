@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.urls import get_resolver
 from rest_framework.request import Request
 from rest_framework.test import APIRequestFactory
 
@@ -294,3 +296,27 @@ def test_an_address_without_parameters_takes_none() -> None:
 )
 def test_moments(text: str, moment: dt.datetime | None) -> None:
     assert read_moment(text) == moment
+
+
+def _defaults(field: Any) -> Iterator[Any]:
+    yield getattr(field, "default", None)
+    for inner in [*getattr(field, "fields", {}).values(), *filter(None, [getattr(field, "child", None)])]:
+        yield from _defaults(inner)
+
+
+def _kinds(kind: type[StrictSerializer]) -> Iterator[type[StrictSerializer]]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from _kinds(each)
+
+
+def test_no_default_is_an_object_that_one_request_could_change_for_the_next():
+    """One serializer of each kind reads for all, so a list as a default would be the same list for everybody."""
+    get_resolver().url_patterns  # noqa: B018 - imports the views
+    shared = [
+        f"{kind.__name__}: {default!r}"
+        for kind in _kinds(StrictSerializer)
+        for default in _defaults(kind())
+        if isinstance(default, list | dict | set)
+    ]
+    assert shared == []

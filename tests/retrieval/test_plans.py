@@ -17,6 +17,7 @@ from apps.candidates.models import Candidate
 from apps.candidates.near import near_by_name
 from apps.core.clock import now
 from apps.memories.models import Corpus, Memory
+from apps.memories.selectors import chains_of, memories_shown
 from apps.retrieval import scope_sizes
 from apps.retrieval.filters import Admission
 from apps.retrieval.ledger import amendments_of, facts_of, successors_of
@@ -197,14 +198,48 @@ WHERE memory.workspace_id = %(workspace)s
 """
 
 
-def test_what_a_text_names_is_looked_up_by_its_keys(filled):
+# Two of three memories were replaced or amended by the next one.
+EDGES = """
+INSERT INTO memories_supersession (workspace_id, old_id, new_id, kind, verdict_id, holds_from)
+SELECT old.workspace_id, old.id, new.id, CASE old.number %% 3 WHEN 0 THEN 'amends' ELSE 'full' END, new.verdict_id,
+       '2026-01-01'
+FROM memories_memory AS old JOIN memories_memory AS new USING (workspace_id)
+WHERE old.workspace_id = %(workspace)s AND new.number = old.number + 1 AND old.number %% 3 < 2
+"""
+
+
+@pytest.fixture
+def linked(filled: Workspace) -> Workspace:
+    """With a source for each memory, and edges between them."""
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL session_replication_role = replica")
         cursor.execute(SOURCES, {"workspace": filled.pk, "rows": ROWS})
+        cursor.execute(EDGES, {"workspace": filled.pk})
         cursor.execute("SET LOCAL session_replication_role = origin")
-        cursor.execute("ANALYZE sources_source")
-        cursor.execute("ANALYZE memories_memoryevidence")
-    named = Candidate(workspace=filled, content="This supersedes M-12, as acme/pay!4821 and OMS-123 say.")
+        for table in ("sources_source", "memories_memoryevidence", "memories_supersession"):
+            cursor.execute(f"ANALYZE {table}")
+    return filled
+
+
+@pytest.mark.parametrize("count", [1, 10, 100, 200])
+def test_what_is_asked_about_hits_reads_no_more_than_is_about_them(linked, carol, count):
+    ids = list(Memory.objects.order_by("number").values_list("pk", flat=True)[:count])
+    asked = admission(linked)
+    about = {
+        "facts": partial(facts_of, asked, ids),
+        "successors": partial(successors_of, asked, ids),
+        "amendments": partial(amendments_of, asked, ids),
+        "chains": partial(chains_of, ledger.of_person(carol), ids[:100]),
+        "shown": partial(memories_shown, ledger.of_person(carol), ids[:20]),
+    }
+    for what, look in about.items():
+        for lines in plans(look).values():
+            for table in ("memories_memory ", "memories_memoryevidence", "memories_supersession", "sources_source"):
+                assert f"Seq Scan on {table}" not in lines, what
+
+
+def test_what_a_text_names_is_looked_up_by_its_keys(linked):
+    named = Candidate(workspace=linked, content="This supersedes M-12, as acme/pay!4821 and OMS-123 say.")
     (lines,) = plans(lambda: near_by_name(named)).values()
     assert "memory_number_once" in lines
     assert "source_once" in lines
