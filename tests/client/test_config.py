@@ -50,6 +50,14 @@ def test_a_kept_token_goes_to_its_own_address_alone(fm, home):
     assert (ended.code, "for another address" in ended.err) == (2, True)
 
 
+@pytest.mark.parametrize("left", ["${FIRM_MEMORY_TOKEN}", "${env:FIRM_MEMORY_TOKEN}", "{env:X}", "$FIRM_MEMORY_TOKEN"])
+def test_a_reference_that_a_client_did_not_replace_is_no_token(left, home):
+    """Some pass on the words themselves where there is no such variable; then the kept token is meant."""
+    assert settings(environ={"FIRM_MEMORY_TOKEN": left}).token is None
+    settings_write("https://a.example.com", TOKEN)
+    assert settings(environ={"FIRM_MEMORY_TOKEN": left}).token.reveal() == TOKEN
+
+
 def test_a_file_that_others_can_read_is_not_used(fm, home):
     path = settings_write("https://a.example.com", TOKEN)
     path.chmod(0o640)
