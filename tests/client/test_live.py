@@ -336,6 +336,8 @@ def test_notes_are_kept_listed_and_found_with_their_task_alone(client, env, fm):
                 "--source", "merge_request", "acme/pay!4821", "--disposition", "open", env=env)  # fmt: skip
     assert added.code == 0, added.err
     assert words in fm("notes", "list", "mr:4821", env=env).out
+    nothing = fm("notes", "list", "MR:4821", env=env)
+    assert (nothing.code, nothing.out) == (1, "") and "Nothing is noted of MR:4821" in nothing.err
     assert len(client.search(words, strict=True)) == 0
     (found,) = client.search(words, task="mr:4821", strict=True)
     assert (found.number, found.status, found.content) == ("", "unreviewed", words)

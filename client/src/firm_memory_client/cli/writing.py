@@ -265,4 +265,6 @@ def notes_list(run: Run, *, task: str) -> Exit:
             show.table(("id", "type", "note"), [(each.id, each.type, each.content) for each in kept]) if kept else ""
         ),
     )
+    if not kept:
+        run.note(f"Nothing is noted of {task}, or all of it has expired. Tasks are compared letter by letter.")
     return Exit.OK if kept else Exit.NOTHING
