@@ -22,6 +22,14 @@ def test_what_is_configured_is_kept_for_its_owner_alone(fm, home):
     assert (kept.url, kept.token.reveal(), kept.token_from) == ("https://memory.example.com", TOKEN, str(path))
 
 
+def test_a_new_token_leaves_the_address_as_it_was(fm, home):
+    assert fm("configure", text=f"{TOKEN}\n").code == 0
+    assert settings().url == "http://127.0.0.1:8100"
+    fm("configure", "--url", "https://memory.example.com", text=f"{TOKEN}\n")
+    ended = fm("configure", text="fm_agent_new\n", env={"FIRM_MEMORY_URL": "https://evil.example.net"})
+    assert (ended.code, settings().url, settings().token.reveal()) == (0, "https://memory.example.com", "fm_agent_new")
+
+
 def test_it_is_changed_without_losing_a_comment_or_its_mode(home):
     path = settings_write("https://a.example.com", TOKEN)
     path.write_text(f"# Mine.\n{path.read_text()}")

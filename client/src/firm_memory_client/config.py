@@ -64,6 +64,11 @@ def settings(url: str | None = None, environ: Mapping[str, str] = os.environ) ->
     return Settings(address, None, url_from, f"{path}, for another address" if kept.get("token") else "")
 
 
+def kept_url(environ: Mapping[str, str] = os.environ) -> str:
+    """The address in the file. Not that in the environment, which a checkout may bring along."""
+    return _read(config_path(environ)).get("url", "")
+
+
 def is_set(value: str | None) -> bool:
     """Whether there is something in a variable. An agent's client that knows no ``X`` may pass on ``${X}`` itself."""
     said = (value or "").strip()
