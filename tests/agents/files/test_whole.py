@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -158,8 +159,8 @@ def test_where_no_file_can_be_put_nothing_is_put(workspace, tmp_path, monkeypatc
     """Such as /dev/stdout, in whose place a file would stand from then on."""
     monkeypatch.chdir(tmp_path)
     os.mkfifo("pipe")
-    os.symlink("pipe", "link")
-    os.mkdir("folder")
+    Path("link").symlink_to("pipe")
+    Path("folder").mkdir()
     there = sorted(path.name for path in tmp_path.iterdir())
     named = {"dash": "-", "folder": "folder", "pipe": "pipe", "link to a pipe": "link", "missing folder": "no/file"}
     with pytest.raises(CommandError, match=r"is no file|cannot be written"):
