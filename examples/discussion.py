@@ -175,6 +175,8 @@ def ask(method: str, url: str, headers: dict[str, str], body: dict[str, Any] | N
         try:
             with urllib.request.urlopen(request, timeout=SECONDS) as answer:
                 return json.load(answer), answer.headers
+        except ValueError:
+            raise Failed(f"{method} {url.split('?')[0]} was answered with something else than JSON.") from None
         except urllib.error.HTTPError as error:
             reason = f"{error.code}: {error.read(2000).decode('utf-8', 'replace')}"
             if error.code not in AGAIN or attempt == ATTEMPTS:

@@ -19,6 +19,7 @@ from typing import Any
 import httpx2
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
 
 MATERIAL = (
     "anna: Can we retry a failed payment at once?\n"
@@ -41,7 +42,19 @@ def main() -> int:
     if not token:
         print("FIRM_MEMORY_TOKEN is not set.", file=sys.stderr)
         return 2
-    return asyncio.run(round_trip(url, token, given.repo, time.monotonic() + given.wait))
+    try:
+        return asyncio.run(round_trip(url, token, given.repo, time.monotonic() + given.wait))
+    except* (httpx2.HTTPError, httpx2.InvalidURL, MCPError) as errors:
+        print(f"{url} does not answer as Firm Memory does: {first(errors)}", file=sys.stderr)
+        print("Is FIRM_MEMORY_URL right, is it running, and is FIRM_MEMORY_TOKEN one of its tokens?", file=sys.stderr)
+    return 1
+
+
+def first(errors: BaseException) -> BaseException:
+    """The SDK waits for several things at once, so that what goes wrong comes in groups of groups."""
+    while isinstance(errors, BaseExceptionGroup):
+        errors = errors.exceptions[0]
+    return errors
 
 
 async def round_trip(url: str, token: str, repo: str, until: float) -> int:

@@ -51,18 +51,20 @@ def main() -> int:
 
 
 def ask(method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-    request = urllib.request.Request(
-        f"{os.environ['FIRM_MEMORY_URL'].rstrip('/')}/api/v1/{path}",
-        data=None if body is None else json.dumps(body).encode(),
-        headers={"Authorization": f"Bearer {os.environ['FIRM_MEMORY_TOKEN']}", "Content-Type": "application/json"},
-        method=method,
-    )
+    url = os.environ["FIRM_MEMORY_URL"].rstrip("/")
+    headers = {"Authorization": f"Bearer {os.environ['FIRM_MEMORY_TOKEN']}", "Content-Type": "application/json"}
+    data = None if body is None else json.dumps(body).encode()
     try:
+        request = urllib.request.Request(f"{url}/api/v1/{path}", data=data, headers=headers, method=method)
         with urllib.request.urlopen(request, timeout=30) as answer:
             found: dict[str, Any] = json.load(answer)
             return found
     except urllib.error.HTTPError as error:
         sys.exit(f"{method} {path} was answered with {error.code}: {error.read(2000).decode('utf-8', 'replace')}")
+    except OSError as error:
+        sys.exit(f"{url} was not reached: {error}")
+    except ValueError:
+        sys.exit(f"FIRM_MEMORY_URL is {url}, and no Firm Memory answers there.")
 
 
 if __name__ == "__main__":

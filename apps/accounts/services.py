@@ -372,7 +372,7 @@ def _keep_an_admin(principal: Principal, membership: Membership, *, becomes: Rol
 def _check_owner(workspace: Workspace, kind: TokenKind, owner: User | None) -> None:
     if owner is None:
         if kind == TokenKind.REVIEWER:
-            raise Invalid.field("owner", "A token of kind reviewer acts for a person: name an existing one.")
+            raise Invalid.field("owner", "A token of kind reviewer acts for a person: name its owner.")
         return
     if not owner.is_active:
         raise Invalid.field("owner", f"{owner.get_username()} has been deactivated and can own no token.")

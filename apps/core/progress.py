@@ -26,7 +26,8 @@ class Progress:
         rate = (done - self._before) / max(moment - self._started, 1e-6)
         share = done / total if total else 1.0
         left = f", {duration((total - done) / rate)} left" if rate and done < total else ""
-        self._write(f"{done:,} of {total:,} {self._what} ({share:.0%}), {rate:,.1f} a second{left}")
+        fast = f", {rate:,.1f} a second" if rate else ""
+        self._write(f"{done:,} of {total:,} {self._what} ({share:.0%}){fast}{left}")
 
 
 def duration(seconds: float) -> str:

@@ -129,7 +129,12 @@ def started(secret: str, folder) -> subprocess.CompletedProcess[str]:
 
 @live
 def test_without_a_token_that_will_do_it_says_so_and_ends(workspace, tmp_path):
-    for secret, said in (("", "FIRM_MEMORY_TOKEN is not set"), ("fm_agent_wrong", "not known here")):
+    for secret, said in (
+        ("", "FIRM_MEMORY_TOKEN is not set"),
+        ("fm_agent_wrong", "not known here"),
+        ("${FIRM_MEMORY_TOKEN}", "no such variable"),
+        ("{env:FIRM_MEMORY_TOKEN}", "no such variable"),
+    ):
         done = started(secret, tmp_path)
         assert done.returncode != 0
         assert said in done.stderr and "Traceback" not in done.stderr

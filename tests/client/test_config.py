@@ -22,6 +22,14 @@ def test_what_is_configured_is_kept_for_its_owner_alone(fm, home):
     assert (kept.url, kept.token.reveal(), kept.token_from) == ("https://memory.example.com", TOKEN, str(path))
 
 
+def test_a_new_token_leaves_the_address_as_it_was(fm, home):
+    assert fm("configure", text=f"{TOKEN}\n").code == 0
+    assert settings().url == "http://127.0.0.1:8100"
+    fm("configure", "--url", "https://memory.example.com", text=f"{TOKEN}\n")
+    ended = fm("configure", text="fm_agent_new\n", env={"FIRM_MEMORY_URL": "https://evil.example.net"})
+    assert (ended.code, settings().url, settings().token.reveal()) == (0, "https://memory.example.com", "fm_agent_new")
+
+
 def test_it_is_changed_without_losing_a_comment_or_its_mode(home):
     path = settings_write("https://a.example.com", TOKEN)
     path.write_text(f"# Mine.\n{path.read_text()}")
@@ -48,6 +56,14 @@ def test_a_kept_token_goes_to_its_own_address_alone(fm, home):
     assert settings(environ={"FIRM_MEMORY_URL": "https://evil.example.net"}).token is None
     ended = fm("search", "why?", env={"FIRM_MEMORY_URL": "https://evil.example.net"})
     assert (ended.code, "for another address" in ended.err) == (2, True)
+
+
+@pytest.mark.parametrize("left", ["${FIRM_MEMORY_TOKEN}", "${env:FIRM_MEMORY_TOKEN}", "{env:X}", "$FIRM_MEMORY_TOKEN"])
+def test_a_reference_that_a_client_did_not_replace_is_no_token(left, home):
+    """Some pass on the words themselves where there is no such variable; then the kept token is meant."""
+    assert settings(environ={"FIRM_MEMORY_TOKEN": left}).token is None
+    settings_write("https://a.example.com", TOKEN)
+    assert settings(environ={"FIRM_MEMORY_TOKEN": left}).token.reveal() == TOKEN
 
 
 def test_a_file_that_others_can_read_is_not_used(fm, home):

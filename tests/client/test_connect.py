@@ -248,12 +248,15 @@ def test_a_file_of_opencode_one_keeps_its_shape(checkout, fm):
         (".mcp.json", "claude-code", '{"mcpServers": ['),
         (".mcp.json", "claude-code", '{"mcpServers": []}'),
         (".mcp.json", "claude-code", "[]"),
+        (".vscode/mcp.json", "vscode", "[1]"),
+        (".cursor/mcp.json", "cursor", '"text"'),
+        ("opencode.json", "opencode", "3"),
         (".mcp.json", "claude-code", "[" * 5000),
         (".codex/config.toml", "codex", "[mcp_servers"),
         (".codex/config.toml", "codex", "mcp_servers = 1"),
         (".vscode/mcp.json", "vscode", '{"inputs": {}}'),
     ],
-    ids=["cut", "a list", "no object", "deep", "no TOML", "a number", "inputs"],
+    ids=["cut", "a list", "no object", "items", "text", "number", "deep", "no TOML", "a number", "inputs"],
 )
 def test_a_file_that_cannot_be_changed_is_left_alone(name, client, text, checkout, fm):
     path = checkout / name
@@ -321,3 +324,11 @@ def test_a_folder_that_is_none_is_a_sentence_and_no_traceback(there, tmp_path):
     folder.touch() if there == "file" else folder.symlink_to(".cursor")
     with pytest.raises(CannotConnect, match=r"cannot be written|in a circle"):
         write(plan_for("cursor", How("https://memory.example.com", tmp_path)), tmp_path)
+
+
+@pytest.mark.parametrize("client", [each for each in CLIENTS if each != "claude-desktop"])
+def test_a_folder_in_the_place_of_the_file_is_said(client, tmp_path):
+    plan = plan_for(client, How("https://memory.example.com", tmp_path))
+    plan.path.mkdir(parents=True)
+    with pytest.raises(CannotConnect, match="Is a directory"):
+        write(plan, tmp_path)

@@ -143,7 +143,7 @@ def test_an_import_without_a_repository_is_refused(tmp_path, fm, monkeypatch):
     write(tmp_path / "plain", "AGENTS.md", "- x")
     monkeypatch.chdir(tmp_path / "plain")
     ended = fm("import", env={"FIRM_MEMORY_TOKEN": "fm_bot_x"})
-    assert (ended.code, "--repo" in ended.err) == (2, True)
+    assert (ended.code, "No repository is checked out here" in ended.err, "--repo" in ended.err) == (2, True, True)
 
 
 def test_a_refusal_names_the_field(checkout, fm):

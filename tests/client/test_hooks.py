@@ -104,6 +104,14 @@ def test_a_session_starts_without_the_service_without_a_token_and_without_fm(che
     assert time.monotonic() - begun < 10
 
 
+def test_an_open_address_is_warned_about_in_a_sentence(checkout, environment):
+    far = environment | {"FIRM_MEMORY_URL": "http://memory.invalid", "FIRM_MEMORY_TOKEN": "fm_agent_x"}
+    done = run_hook("SessionStart", started(checkout), far)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.startswith("fm: http://memory.invalid is not encrypted")
+    assert all(line.startswith("fm: ") for line in done.stderr.splitlines())
+
+
 def test_a_session_that_ended_is_offered_once_in_the_next(checkout, environment, transcript):
     done = run_hook("SessionEnd", ended(checkout, transcript), environment)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

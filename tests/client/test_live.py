@@ -213,6 +213,26 @@ def test_fm_hands_files_over(fm, env, checkout):
     assert list(Repository.objects.values_list("slug", flat=True)) == ["acme/pay"]
 
 
+def test_fm_names_the_file_and_the_line_that_will_not_do(fm, env, checkout, monkeypatch):
+    """Also where many lines go in several requests, each of which the service counts from one."""
+    monkeypatch.setattr("firm_memory_client.client.MAX_LINES", 2)
+    piece = {"content": "We never retry.", "kind": "chat", "scope": {"firm": True}, "sources": [SOURCE.as_dict()]}
+    for file, bad, said in (
+        ("kinds.jsonl", {"kind": "gossip"}, "kind of kinds.jsonl:5: Use one of"),
+        ("keys.jsonl", {"gossip": True}, "keys.jsonl:5: Unknown: gossip."),
+    ):
+        lines = [piece, piece, {}, piece, piece | bad, piece]
+        text = "\n".join(json.dumps(each) if each else "" for each in lines)
+        (checkout / file).write_text(text)
+        ended = fm("ingest", "--jsonl", file, env=env)
+        assert (ended.code, said in ended.err) == (3, True), ended.err
+    (checkout / "call.md").write_text("Anna: We never retry at once, because the bank blocks us.")
+    said = fm("ingest", "call.md", "--kind", "gossip", "--source", "chat", "C1", env=env).err
+    assert "kind of call.md: Use one of" in said
+    said = fm("ingest", "--kind", "gossip", "--source", "chat", "C1", text="Ben: We do.", env=env).err
+    assert "kind of standard input: Use one of" in said
+
+
 # --- doctor -----------------------------------------------------------------------------------------------------------
 def states(ended) -> dict[str, str]:
     return {each["name"]: each["state"] for each in ended.data["checks"]}
@@ -336,6 +356,8 @@ def test_notes_are_kept_listed_and_found_with_their_task_alone(client, env, fm):
                 "--source", "merge_request", "acme/pay!4821", "--disposition", "open", env=env)  # fmt: skip
     assert added.code == 0, added.err
     assert words in fm("notes", "list", "mr:4821", env=env).out
+    nothing = fm("notes", "list", "MR:4821", env=env)
+    assert (nothing.code, nothing.out) == (1, "") and "Nothing is noted of MR:4821" in nothing.err
     assert len(client.search(words, strict=True)) == 0
     (found,) = client.search(words, task="mr:4821", strict=True)
     assert (found.number, found.status, found.content) == ("", "unreviewed", words)

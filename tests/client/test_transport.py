@@ -25,6 +25,7 @@ from firm_memory_client import (
     NotAuthenticated,
     NotFound,
     ServerFault,
+    Source,
     TooMany,
     Unreachable,
 )
@@ -366,3 +367,6 @@ def test_waiting_ends_with_the_event_or_with_the_time():
     event = Network(received, received, done).client().wait("1")
     assert (event.is_finished, event.outcome, event.candidates) == (True, "queued", ("2",))
     assert not Network(received).client().wait("1", timeout=0).is_finished
+    client = Network(received, done, done).client()
+    handed = client.ingest("We decided to wait.", kind="chat", sources=[Source("chat", "1")], firm=True)
+    assert client.wait(handed).is_finished and client.event(handed).is_finished

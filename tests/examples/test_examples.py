@@ -7,7 +7,9 @@ import os
 import shutil
 import subprocess
 import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -233,6 +235,54 @@ def test_one_comment_end_to_end(live_server, botty, pool, tmp_path):
     assert "queued: Queued for review: 1." in said
     assert "pending, tooling_setup: Nothing is retried without jitter." in said
     assert f"{live_server.url}/review/" in said
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9", "127.0.0.1:8100", "http://[x", "ftp://127.0.0.1"])
+@pytest.mark.parametrize("script", ["review_comment.py", "mcp_round_trip.py"])
+def test_an_address_where_nothing_answers_is_said_in_a_sentence(script, url):
+    arguments = ["--repo", "acme/pay", "--reference", "acme/pay!128", "We retry."] if "comment" in script else []
+    assert url in refused(script, arguments, url, "fm_bot_nobody-knows")
+
+
+@pytest.mark.parametrize("script", ["review_comment.py", "mcp_round_trip.py"])
+def test_a_token_that_nobody_knows_is_said_in_a_sentence(live_server, workspace, script):
+    arguments = ["--repo", "acme/pay", "--reference", "acme/pay!128", "We retry."] if "comment" in script else []
+    assert "token" in refused(script, arguments, live_server.url, "fm_bot_nobody-knows").lower()
+
+
+def test_a_service_that_answers_no_json_is_said_in_a_sentence(checkout):
+    class Page(BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"<html>")
+
+        do_GET = do_POST
+
+        def log_message(self, *_: object) -> None:
+            """Quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Page)
+    Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}"
+    try:
+        said = refused("review_comment.py", ["--repo", "a/b", "--reference", "a/b!1", "We retry."], url, "fm_bot_x")
+        assert "no Firm Memory answers there" in said
+        here = {"CI_API_V4_URL": url, "CI_PROJECT_ID": "7", "CI_COMMIT_SHA": "a" * 40, "GITLAB_READ_TOKEN": "x"}
+        assert "something else than JSON" in refused("discussion.py", ["gitlab"], url, "fm_bot_x", **here)
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def refused(script: str, arguments: list[str], url: str, token: str, **more: str) -> str:
+    """What a script that cannot do its work says: one or two sentences, without the token."""
+    command = [sys.executable, str(EXAMPLES / script), *arguments]
+    environment = os.environ | {"FIRM_MEMORY_URL": url, "FIRM_MEMORY_TOKEN": token} | more
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 1
+    assert "Traceback" not in ended.stderr and token not in ended.stderr
+    return ended.stderr
 
 
 def test_the_whole_way_of_a_memory_by_mcp(live_server, robo, pool, api, alice):

@@ -297,14 +297,16 @@ class Client:
                 for event, note in zip(answer.get("events", ()), notes, strict=False)
             ]
 
-    def event(self, event_id: str) -> Event:
+    def event(self, event: Event | str) -> Event:
+        """As it stands now. ``event`` is what handing over answered with, or its id."""
+        event_id = event.id if isinstance(event, Event) else event
         return Event.of(self._get(f"ingest/{_segment(event_id)}/"))
 
-    def wait(self, event_id: str, *, timeout: float = 60.0) -> Event:
+    def wait(self, event: Event | str, *, timeout: float = 60.0) -> Event:
         """The event when it is finished, or as it stands after ``timeout`` seconds."""
         until, pause = time.monotonic() + timeout, _FIRST_POLL
         while True:
-            event = self.event(event_id)
+            event = self.event(event)
             left = until - time.monotonic()
             if event.is_finished or left <= 0:
                 return event
@@ -371,7 +373,7 @@ class Client:
         return Imported.of(answers)
 
     def export_files(
-        self, repo: str, *, format: str, max_lines: int | None = None, per_folder: bool = False
+        self, repo: str, *, format: str = "agents_md", max_lines: int | None = None, per_folder: bool = False
     ) -> Exported:
         """The blocks that files of ``repo`` should hold. Raises where the service cannot be reached."""
         query = {"repo": repo, "format": format, "max_lines": max_lines, "per_folder": "true" if per_folder else None}

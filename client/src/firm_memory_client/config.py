@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import tomllib
 from collections.abc import Mapping
@@ -20,6 +21,7 @@ from firm_memory_client.writing import write_atomically
 URL: Final = "FIRM_MEMORY_URL"
 TOKEN: Final = "FIRM_MEMORY_TOKEN"  # noqa: S105 - the name of a variable
 _KEYS: Final = frozenset({"url", "token"})
+_REFERENCE: Final = re.compile(r"\$?\{[^{}]*\}|\$\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +57,22 @@ def settings(url: str | None = None, environ: Mapping[str, str] = os.environ) ->
     named = url or environ.get(URL, "").strip()
     address = checked_url(named or kept.get("url") or DEFAULT_URL)
     url_from = "--url" if url else URL if named else str(path) if kept.get("url") else "the default"
-    if environ.get(TOKEN, "").strip():
+    if is_set(environ.get(TOKEN)):
         return Settings(address, checked_token(environ[TOKEN]), url_from, TOKEN)
     if kept.get("token") and address == checked_url(kept.get("url") or DEFAULT_URL):
         return Settings(address, checked_token(kept["token"]), url_from, str(path))
     return Settings(address, None, url_from, f"{path}, for another address" if kept.get("token") else "")
+
+
+def kept_url(environ: Mapping[str, str] = os.environ) -> str:
+    """The address in the file. Not that in the environment, which a checkout may bring along."""
+    return _read(config_path(environ)).get("url", "")
+
+
+def is_set(value: str | None) -> bool:
+    """Whether there is something in a variable. An agent's client that knows no ``X`` may pass on ``${X}`` itself."""
+    said = (value or "").strip()
+    return bool(said) and _REFERENCE.fullmatch(said) is None
 
 
 def settings_write(url: str, token: str, environ: Mapping[str, str] = os.environ) -> Path:

@@ -79,15 +79,20 @@ class Plan:
         """``text`` with this in it. Raises ``CannotConnect`` for a file that cannot be read."""
         try:
             return self._toml(text) if self.is_toml else self._jsonc(text)
-        except (jsonc.NotJson, TOMLKitError, tomllib.TOMLDecodeError) as error:
+        except jsonc.NotJson as error:
             raise CannotConnect(f"{self.path}: {error}") from None
+        except (TOMLKitError, tomllib.TOMLDecodeError) as error:
+            raise CannotConnect(f"{self.path}: It is no TOML. {error}") from None
 
     def _jsonc(self, text: str) -> str:
+        known = jsonc.loads(text)
+        if not isinstance(known, dict):
+            raise jsonc.NotJson("The whole is no object. Mend it by hand.")
         for name, value in self.around.items():
-            if name not in jsonc.loads(text):
+            if name not in known:
                 text = jsonc.with_member(text, (name,), value)
         if self.item is not None:
-            there = jsonc.loads(text).get("inputs")
+            there = known.get("inputs")
             listed = there if isinstance(there, list) else []
             if not any(isinstance(each, dict) and each.get("id") == self.item["id"] for each in listed):
                 text = jsonc.with_item(text, "inputs", self.item)
@@ -146,8 +151,10 @@ def write(plan: Plan, root: Path | None = None) -> Result:
         raise CannotConnect(f"{plan.path} leads out of the checkout. Write it by hand, or use --user.")
     try:
         before = path.read_bytes().decode("utf-8") if path.exists() else ""
-    except (OSError, UnicodeDecodeError):
+    except UnicodeDecodeError:
         raise CannotConnect(f"{plan.path} cannot be read as UTF-8.") from None
+    except OSError as error:
+        raise CannotConnect(f"{plan.path} cannot be read: {error.strerror or error}.") from None
     after = plan.applied(before)
     if after == before:
         return Result(plan.path, False, None)

@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -89,14 +90,23 @@ def _context(folder: Path, environ: Mapping[str, str]) -> str:
         found = settings(environ=environ)
         if found.token is None:
             return ""
-        with Client(found.url, found.token.reveal(), timeout=_SECONDS, retries=0) as client:
+        with _client(found.url, found.token.reveal()) as client:
             context = client.context(repo, budget_tokens=_BUDGET)
-    except (FirmMemoryError, Warning) as error:
+    except FirmMemoryError as error:
         print(f"fm: {error}", file=sys.stderr)
         return ""
     if context.degraded:
         print(f"fm: {context.note}", file=sys.stderr)
     return plain(context.text) if context.items else ""
+
+
+def _client(url: str, token: str) -> Client:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        client = Client(url, token, timeout=_SECONDS, retries=0)
+    for warning in caught:
+        print(f"fm: {warning.message}", file=sys.stderr)
+    return client
 
 
 def _is_worth_it(transcript: Path) -> bool:

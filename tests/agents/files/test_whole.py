@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -150,6 +152,28 @@ def test_nothing_that_was_not_approved_goes_out(firm, workspace, tmp_path, botty
         assert unspoken not in text, unspoken
     assert (tmp_path / "all.jsonl").stat().st_mode & 0o777 == 0o600
     assert not (tmp_path / "all.jsonl.part").exists()
+
+
+@pytest.mark.parametrize("kind", ["dash", "folder", "pipe", "link to a pipe", "missing folder"])
+def test_where_no_file_can_be_put_nothing_is_put(workspace, tmp_path, monkeypatch, kind):
+    """Such as /dev/stdout, in whose place a file would stand from then on."""
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    Path("link").symlink_to("pipe")
+    Path("folder").mkdir()
+    there = sorted(path.name for path in tmp_path.iterdir())
+    named = {"dash": "-", "folder": "folder", "pipe": "pipe", "link to a pipe": "link", "missing folder": "no/file"}
+    with pytest.raises(CommandError, match=r"is no file|cannot be written"):
+        call_command("export_all", named[kind], stdout=StringIO(), stderr=StringIO())
+    assert sorted(path.name for path in tmp_path.iterdir()) == there
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "pipe").is_fifo()
+
+
+def test_a_link_to_a_file_stays_a_link(workspace, tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "export.jsonl")
+    exported(workspace, tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "export.jsonl").stat().st_mode & 0o777 == 0o600
 
 
 def test_each_line_says_what_it_is(firm, workspace):

@@ -17,6 +17,7 @@ from apps.core.clock import now
 from apps.core.errors import DomainError
 
 MAX_DAYS = 3650
+OPTIONS = {"owner": "--user", "confidence_ceiling": "--ceiling"}
 
 
 class Command(BaseCommand):
@@ -51,7 +52,7 @@ class Command(BaseCommand):
         try:
             action(workspace_get(options["workspace"]), options)
         except DomainError as error:
-            raise CommandError(error.detail) from error
+            raise CommandError(_told(error)) from error
 
     def create(self, workspace: Workspace, options: dict[str, Any]) -> None:
         days: int | None = options["expires"]
@@ -98,6 +99,12 @@ def _person(name: str | None) -> User | None:
     if user is None:
         raise CommandError(f"There is nobody named {name}. Add the person with `manage.py member add {name}`.")
     return user
+
+
+def _told(error: DomainError) -> str:
+    """With the option that will not do, which is not always called like the field."""
+    named = [f"{OPTIONS[each.field]}: {each.message}" for each in error.errors if each.field in OPTIONS]
+    return " ".join(named) or error.detail
 
 
 def _days(text: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,9 @@ class Command(BaseCommand):
         parser.add_argument("--workspace", default=DEFAULT_WORKSPACE)
 
     def handle(self, **options: Any) -> None:
-        target: Path = options["file"]
+        target: Path = Path(os.path.realpath(options["file"]))
+        if target.name == "-" or (target.exists() and not target.is_file()):
+            raise CommandError(f"{options['file']} is no file. Name one, which is written as a whole or not at all.")
         beside = target.with_name(f"{target.name}.part")
         try:
             written = self._write(beside, options["workspace"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 import sys
 import threading
 from pathlib import Path
@@ -25,6 +26,8 @@ from apps.scopes.identity import repository_identity
 logger = logging.getLogger(__name__)
 
 VARIABLE: Final = "FIRM_MEMORY_TOKEN"
+# What a client leaves of a reference to a variable that it does not know: ${X}, ${env:X}, {env:X}, $X.
+_REFERENCE: Final = re.compile(r"\$?\{[^{}]*\}|\$\w+")
 
 
 class Command(BaseCommand):
@@ -43,6 +46,11 @@ class Command(BaseCommand):
         secret = os.environ.get(VARIABLE, "").strip()
         if not secret:
             raise CommandError(f"{VARIABLE} is not set. `manage.py token create NAME --kind agent` makes a token.")
+        if _REFERENCE.fullmatch(secret):
+            raise CommandError(
+                f"{VARIABLE} holds {secret}, letter by letter: what starts this has no such variable. Put the token "
+                f"into the environment that your client is started from: export {VARIABLE}=…"
+            )
         self._greet(secret, checkout := repo or remote_of(Path(folder)))
         asyncio.run(_serve(Caller(lambda: _identify(secret), checkout)))
 

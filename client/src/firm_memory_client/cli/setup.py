@@ -14,7 +14,7 @@ from firm_memory_client.checkout import repository_of, root_of
 from firm_memory_client.cli import show
 from firm_memory_client.cli.common import Exit, Run, command
 from firm_memory_client.client import DEFAULT_URL
-from firm_memory_client.config import settings, settings_write
+from firm_memory_client.config import kept_url, settings, settings_write
 from firm_memory_client.connect import CLIENTS, CannotConnect, How, plan_for, write
 from firm_memory_client.errors import Misconfigured
 from firm_memory_client.transport import is_open
@@ -24,9 +24,13 @@ from firm_memory_client.transport import is_open
 @click.option("--token-stdin", is_flag=True, help="Read the token from standard input instead of asking for it.")
 @command
 def configure(run: Run, *, token_stdin: bool) -> None:
-    """Keep the address and the token in a file that only you can read."""
+    """Keep the address and the token in a file that only you can read.
+
+    Without --url, and where nobody can be asked, the address that is kept already stays.
+    """
     asks = sys.stdin.isatty() and not token_stdin
-    url = run.url or (click.prompt("Address", default=DEFAULT_URL, err=True) if asks else DEFAULT_URL)
+    before = kept_url() or DEFAULT_URL
+    url = run.url or (click.prompt("Address", default=before, err=True) if asks else before)
     token = click.prompt("Token", hide_input=True, err=True) if asks else sys.stdin.read()
     path = settings_write(url, token)
     if is_open(url):

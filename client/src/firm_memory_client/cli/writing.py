@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +25,7 @@ from firm_memory_client.cli.common import (
     text_from,
 )
 from firm_memory_client.client import Material
+from firm_memory_client.errors import FieldProblem, ProblemError
 from firm_memory_client.models import Event, Scope, Source
 from firm_memory_client.plain import one_line
 
@@ -145,7 +147,7 @@ def ingest(
             sources = sources_of(given_sources, link, quote, otherwise=otherwise)
             pieces.append(Material(_read(path), kind, scope, tuple(sources), external_id).as_dict())
             names.append(str(path))
-    events = _handed_over(run, pieces)
+    events = _handed_over(run, names, pieces)
     if wait:
         events = _waited(run, events, wait_seconds)
     run.result({"events": [dict(each.raw) for each in events]}, lambda: _told(names, events))
@@ -189,13 +191,34 @@ def _lines(paths: tuple[Path, ...]) -> tuple[list[str], list[dict[str, Any]]]:
     return names, pieces
 
 
-def _handed_over(run: Run, pieces: list[dict[str, Any]]) -> list[Event]:
+def _handed_over(run: Run, names: list[str], pieces: list[dict[str, Any]]) -> list[Event]:
     events: list[Event] = []
-    for batch in run.client.ingest_many(pieces):
-        events += batch
-        if len(pieces) > 1:
-            run.note(f"Handed over {len(events):,} of {len(pieces):,}.")
+    try:
+        for batch in run.client.ingest_many(pieces):
+            events += batch
+            if len(pieces) > 1:
+                run.note(f"Handed over {len(events):,} of {len(pieces):,}.")
+    except ProblemError as error:
+        _name_pieces(error, names[len(events) :])
+        raise
     return events
+
+
+def _name_pieces(error: ProblemError, names: list[str]) -> None:
+    """The service counts the lines of a request; who reads this knows files, and lines of files."""
+
+    def name(number: str) -> str:
+        place = int(number) - 1
+        found = names[place] if 0 <= place < len(names) else f"line {number}"
+        return "standard input" if found == "-" else found
+
+    error.detail = re.sub(r"^Line (\d+): ", lambda said: f"{name(said[1])}: ", error.detail)
+    error.errors = tuple(
+        FieldProblem(
+            re.sub(r"^\[(\d+)\]\.(.+)$", lambda said: f"{said[2]} of {name(said[1])}", each.field), each.message
+        )
+        for each in error.errors
+    )
 
 
 def _waited(run: Run, events: list[Event], seconds: float) -> list[Event]:
@@ -265,4 +288,6 @@ def notes_list(run: Run, *, task: str) -> Exit:
             show.table(("id", "type", "note"), [(each.id, each.type, each.content) for each in kept]) if kept else ""
         ),
     )
+    if not kept:
+        run.note(f"Nothing is noted of {task}, or all of it has expired. Tasks are compared letter by letter.")
     return Exit.OK if kept else Exit.NOTHING
