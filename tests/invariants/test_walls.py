@@ -159,7 +159,7 @@ def firm(workspace, robo, alice):
 
 def filled(path: str, firm: dict[str, list]) -> Iterator[str]:
     """The address with ids of the firm's rows in every place that takes one."""
-    path = path.replace("<path:task>", TASK)
+    path = path.replace("<task:task>", TASK)
     for name, rows in firm.items():
         for converter in ("uuid", "str"):
             place = f"<{converter}:{name}>"
@@ -204,7 +204,7 @@ def test_no_address_shows_or_changes_another_workspaces_rows(api, other_workspac
         body = body | {"items": [{"id": str(row.pk), "version": row.version} for row in firm["candidate_id"]]}
 
     for address in filled(path, firm):
-        takes_an_id = "<" in path.replace("<path:task>", "")  # any task may be named, and has notes of each workspace
+        takes_an_id = "<" in path.replace("<task:task>", "")  # any task may be named, and has notes of each workspace
         for method, response in (
             ("get", client.get(address, QUERIES.get(name))),
             ("post", client.post(address, body)),
