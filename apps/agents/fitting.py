@@ -41,7 +41,8 @@ def context_outcome(where: Looking, found: Context) -> Outcome:
         named += 1
     note = joined(where.note(answer.scope), answer.note, _left_out(len(left_out), named))
     whole = _structured(answer, results, note, budget, budget) | {"left_out": left_out[:named]}
-    whole["used_tokens"] = max(found.pack.used_tokens, estimated_tokens(written(whole)))
+    # Where nothing is known there is no context, and what the note says of that takes none of its room.
+    whole["used_tokens"] = max(found.pack.used_tokens, estimated_tokens(written(whole))) if results else 0
     beside = {name: value for name, value in whole.items() if name not in ("results", "note")}
     return Outcome(results, note, found.pack.text, beside)
 

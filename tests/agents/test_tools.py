@@ -189,6 +189,14 @@ def test_a_context_stays_within_its_budget_whatever_a_client_shows_its_model(rob
     assert len(structured["left_out"]) <= 30 - len(structured["results"])
 
 
+def test_a_context_of_nothing_uses_nothing_however_much_there_is_to_say_of_that(robot):
+    """Each of these characters counts as more than one token, and the name of a repository is told in the note."""
+    answer = robot.call("memory_context", repo="acme/" + "🦕" * 200, budget_tokens=200)
+
+    assert answer.results == [] and "🦕" in answer.note
+    assert answer.structured["used_tokens"] == 0
+
+
 def test_what_reads_says_in_both_forms_that_it_is_data(robot, known):
     asked = {
         "memory_search": {"query": "how do retries of payments wait"},
