@@ -86,7 +86,7 @@ def _list(request: PageRequest, form: BrowseForm, types: list[MemoryType]) -> di
     among = _statuses(status)
     rows = everything if among is None else everything.filter(status__in=among)
     found: Page[Memory] = page_of(
-        rows,
+        rows.only("number"),
         order=("-number",),
         limit=ROWS,
         cursor=request.GET.get("cursor"),

@@ -76,16 +76,6 @@ def scope_slugs(domain_ids: Iterable[int], repo_ids: Iterable[int]) -> tuple[dic
     return found
 
 
-def domain_slugs(ids: Iterable[int]) -> dict[int, str]:
-    wanted = set(ids)
-    return dict(Domain.objects.filter(pk__in=wanted).values_list("pk", "slug")) if wanted else {}
-
-
-def repository_slugs(ids: Iterable[int]) -> dict[int, str]:
-    wanted = set(ids)
-    return dict(Repository.objects.filter(pk__in=wanted).values_list("pk", "slug")) if wanted else {}
-
-
 def domain_named(workspace: Workspace, slug: str) -> Domain | None:
     return Domain.objects.filter(workspace=workspace, slug=slug).first()
 

@@ -21,7 +21,10 @@ from django.test import Client
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
+from apps.accounts.principal import Principal
 from apps.memories.providers.mem0.provider import Mem0Provider
+from tests import ledger
+from tests.conftest import Issued
 
 PASSWORD = "correct horse battery staple"
 SIZES = {"desk": (1280, 900), "narrow": (1025, 800), "tablet": (768, 1024), "phone": (390, 844)}
@@ -133,6 +136,11 @@ class Watched:
     def foreign(self) -> list[str]:
         own = urlsplit(self.base).netloc
         return [url for url in self.asked if urlsplit(url).netloc != own and not url.startswith("data:")]
+
+
+@pytest.fixture
+def agent(robo: Issued) -> Principal:
+    return ledger.of_token(robo.token)
 
 
 @pytest.fixture

@@ -34,11 +34,6 @@ def bot(botty: Issued) -> Principal:
 
 
 @pytest.fixture
-def reviewer(alice: User) -> Principal:
-    return ledger.of_person(alice)
-
-
-@pytest.fixture
 def shelf(bot: Principal, reviewer: Principal) -> Memory:
     """A fork that meets again, a rejected and a few open candidates, hostile and right-to-left text among them."""
     first = ledger.remember(bot, reviewer, "Backups are kept for a week.")

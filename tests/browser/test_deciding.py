@@ -24,21 +24,11 @@ from apps.memories.models import Memory
 from tests import ledger
 from tests.browser.checks import faults_of, wait_for_focus
 from tests.browser.conftest import PASSWORD, Watched, admit
-from tests.conftest import Issued, add_person
+from tests.conftest import add_person
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 Window = Callable[..., Watched]
-
-
-@pytest.fixture
-def agent(robo: Issued) -> Principal:
-    return ledger.of_token(robo.token)
-
-
-@pytest.fixture
-def reviewer(alice: User) -> Principal:
-    return ledger.of_person(alice)
 
 
 @pytest.fixture

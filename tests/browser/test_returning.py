@@ -18,21 +18,11 @@ from apps.candidates.revisions import Revision, candidate_revise
 from tests import ledger
 from tests.browser.checks import faults_of
 from tests.browser.conftest import PASSWORD, Watched, admit, sign_in
-from tests.conftest import Issued, add_person
+from tests.conftest import add_person
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 Window = Callable[..., Watched]
-
-
-@pytest.fixture
-def agent(robo: Issued) -> Principal:
-    return ledger.of_token(robo.token)
-
-
-@pytest.fixture
-def reviewer(alice: User) -> Principal:
-    return ledger.of_person(alice)
 
 
 def waiting(agent: Principal, count: int) -> list[Candidate]:
