@@ -92,6 +92,7 @@
   document.addEventListener("htmx:afterSwap", (event) => {
     if (event.detail.target?.id !== "content") return;
     hasJustCome();
+    shown = here();
     markTheWay();
     // htmx puts the focus back into the field of the same name, which is another candidate's now.
     if (types(document.activeElement)) document.activeElement.blur();
@@ -330,13 +331,15 @@
   // Which list a row was opened from, which row that was, and which one was looked at since. `due` is true while that is
   // what is looked at, so that coming back leads to the row, and loading the list another time does not.
   const here = () => location.pathname + location.search;
+  // What is on the page, which is not yet what the address names when somebody goes back before htmx has settled.
+  let shown = here();
   const titles = () => [...document.querySelectorAll("#content .row-title[href]")];
   const filterOf = (search) => [...new URLSearchParams(search)].filter(([name, value]) => value && name !== "cursor").sort().join("&");
   const WAY = keptAs("way", "");
 
   document.addEventListener("click", (event) => {
     const title = event.target.closest("#content .row-title[href]");
-    if (title && !event.ctrlKey && !event.metaKey && !event.shiftKey) keep(WAY, { list: here(), opened: title.pathname, row: title.pathname, due: true });
+    if (title && !event.ctrlKey && !event.metaKey && !event.shiftKey) keep(WAY, { list: shown, opened: title.pathname, row: title.pathname, due: true });
   });
 
   // What a row led to leads back to the list as it was, its page included. htmx reads a link once, right after it is there.
@@ -355,7 +358,7 @@
   function landed() {
     if (landedAt && landedAt === document.activeElement) return true;
     const way = kept(WAY);
-    if (!way || location.pathname !== new URL(way.list, location.href).pathname) return false;
+    if (!way || new URL(shown, location.href).pathname !== new URL(way.list, location.href).pathname) return false;
     const row = way.due && [way.row, way.opened].map((path) => titles().find((title) => title.pathname === path)).find(Boolean);
     keep(WAY, { ...way, due: false });
     if (!row) return false;
@@ -368,7 +371,7 @@
 
   // --- what was ticked in a list --------------------------------------------------------------------------------------
   // A tick is for what was shown: it names the version, and one that has changed since is not ticked again.
-  const ticksAt = () => keptAs("ticks", here());
+  const ticksAt = () => keptAs("ticks", shown);
   const boxes = () => [...document.querySelectorAll(".queue-form [name=item]")];
   const idOf = (item) => item.split(":")[0];
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from apps.accounts.models import Role, Workspace
 from apps.accounts.principal import Principal
@@ -50,6 +52,22 @@ def opens(page: Page, row: Candidate) -> None:
     expect(page.locator(".statement-hero")).to_have_text(row.content)
 
 
+@contextmanager
+def goes_back_at_once(page: Page) -> Iterator[None]:
+    """Back before what has come has settled, which takes htmx 20 ms; the page before comes only after that."""
+
+    def comes_late(route: Route) -> None:
+        if route.request.is_navigation_request():
+            time.sleep(0.3)
+        route.continue_()
+
+    page.evaluate("document.addEventListener('htmx:afterSwap', () => history.back(), { once: true })")
+    page.route("**/review/**", comes_late)
+    with page.expect_event("load"):
+        yield
+    page.unroute("**/review/**")
+
+
 def is_landed_at(page: Page, row: Candidate) -> None:
     expect(title(page, row)).to_be_focused()
     expect(title(page, row)).to_be_in_viewport(ratio=1)
@@ -73,6 +91,30 @@ def test_both_ways_back_lead_to_the_row_that_was_opened(
     page.get_by_role("link", name="Review queue").click()
     is_landed_at(page, late)
     assert faults_of(page) == {}
+
+
+def test_whoever_goes_back_at_once_lands_there_too(window: Window, alice: User, agent: Principal) -> None:
+    """Before htmx has told that what it put there has settled, when the address is the list's again already."""
+    rows = waiting(agent, ROWS + 2)
+    seen = window(alice)
+    page = seen.page
+    seen.go("/review/")
+    with goes_back_at_once(page):
+        title(page, rows[8]).click()
+    is_landed_at(page, rows[8])
+
+
+def test_whoever_leaves_a_page_of_many_at_once_keeps_the_ticks_of_the_one_before(
+    window: Window, alice: User, agent: Principal
+) -> None:
+    rows = waiting(agent, ROWS + 2)
+    seen = window(alice)
+    page = seen.page
+    seen.go("/review/")
+    box(page, rows[3]).check()
+    with goes_back_at_once(page):
+        page.get_by_role("link", name="Next").click()
+    expect(box(page, rows[3])).to_be_checked()
 
 
 def test_it_leads_to_the_one_that_was_looked_at_last(window: Window, alice: User, agent: Principal) -> None:
