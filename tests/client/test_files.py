@@ -15,6 +15,7 @@ from tests.client.conftest import git
 from tests.client.playing import playing
 
 BLOCK = "<!-- firm-memory:begin repo=acme/pay -->\n- Amounts are integers of cents. [M-1]\n<!-- firm-memory:end -->"
+EMPTY = BLOCK.replace("- Amounts are integers of cents. [M-1]", "Nothing was approved yet that holds here.")
 NEWER = BLOCK.replace("[M-1]", "[M-1]\n- Retries back off. [M-2]")
 
 
@@ -161,6 +162,12 @@ def exporting(*exported: dict[str, str]):
     return playing(export_files=lambda _: (200, {"repo": "acme/pay", "files": list(exported), "note": ""}))
 
 
+def not_known(block: str = EMPTY):
+    """As the service answers for a repository that it does not know."""
+    answer = {"repo": "acme/pya", "known": False, "files": [a_file(block=block)], "note": "For the firm alone."}
+    return playing(export_files=lambda _: (200, answer))
+
+
 def a_file(path: str = "AGENTS.md", block: str = BLOCK, whole: str | None = None) -> dict[str, str]:
     return {"path": path, "block": block, "whole": f"{block}\n" if whole is None else whole}
 
@@ -211,6 +218,46 @@ def test_a_check_shows_the_difference_and_writes_nothing(checkout, fm):
     assert "+- Retries back off. [M-2]" in ended.out
     assert told.data["files"][0]["state"] == "stale"
     assert path.read_text() == f"# Ours\n\n{BLOCK}\n"
+
+
+@pytest.mark.parametrize("options", [(), ("--check",), ("--json",), ("--check", "--json")], ids=" ".join)
+@pytest.mark.parametrize("block", [EMPTY, NEWER], ids=["nothing holds", "something holds for the firm"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(None, id="no file"),
+        pytest.param("", id="empty"),
+        pytest.param("# Ours\n", id="no block"),
+        pytest.param(f"# Ours\n\n{BLOCK}\n", id="a block"),
+        pytest.param(f"\ufeff# Ours\r\n\r\n{BLOCK}\r\n".replace("\n", "\r\n"), id="of Windows"),
+        pytest.param("<!-- firm-memory:begin -->\n", id="broken"),
+    ],
+)
+def test_a_repository_that_is_not_known_changes_no_file_and_says_so(checkout, fm, text, block, options):
+    path = checkout / "AGENTS.md"
+    if text is not None:
+        write(checkout, "AGENTS.md", text)
+    with not_known(block) as service:
+        ended = export(fm, service, "--repo", "acme/pya", *options)
+    assert ended.code == 1
+    assert "acme/pya is not known to" in ended.err
+    assert "no file was changed" in ended.err
+    assert (path.read_bytes().decode() if path.exists() else None) == text
+    if "--json" in options:
+        assert (ended.data["known"], ended.data["files"]) == (False, [])
+        assert "no file was changed" in ended.data["note"]
+    else:
+        assert ended.out == ""
+
+
+@pytest.mark.parametrize("more", [{"known": True}, {}], ids=["known", "an older service"])
+def test_a_repository_of_which_nothing_holds_gets_an_empty_block(checkout, fm, more):
+    path = write(checkout, "AGENTS.md", f"# Ours\n\n{BLOCK}\n")
+    answer = {"repo": "acme/pay", "files": [a_file(block=EMPTY)], "note": ""} | more
+    with playing(export_files=lambda _: (200, answer)) as service:
+        stale, ended = export(fm, service, "--check"), export(fm, service)
+    assert (stale.code, ended.code) == (1, 0)
+    assert path.read_text() == f"# Ours\n\n{EMPTY}\n"
 
 
 @pytest.mark.parametrize(

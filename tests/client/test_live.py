@@ -367,6 +367,32 @@ def test_notes_are_kept_listed_and_found_with_their_task_alone(client, env, fm):
     assert len(client.search(words, task="mr:4822", strict=True)) == 0
 
 
+def test_what_is_exported_of_a_repository_that_is_mistyped_known_and_empty_or_closed(
+    env, fm, checkout, remember, workspace, robo, client
+):
+    remember(WHY)
+    assert fm("export", "--repo", "acme/pay", env=env).code == 0
+    path = checkout / "AGENTS.md"
+    before = path.read_bytes()
+    assert WHY in before.decode()
+    for repo in ("acme/pya", "Acme/Pay", "https://git.example.com/acme/other", "a b", "'; --"):
+        for more in ((), ("--check",), ("--format", "claude_md")):
+            ended = fm("export", "--repo", repo, *more, env=env)
+            assert (ended.code, "no file was changed" in ended.err) == (1, True), (repo, ended.err)
+        assert not client.export_files(repo).known
+    Repository.objects.create(workspace=workspace, slug="acme/empty")
+    pay = Repository.objects.get(slug="acme/pay")
+    limited = issue(workspace, "limited", TokenKind.AGENT, repository_ids=[pay.pk])
+    closed = fm("export", "--repo", "acme/empty", env=env | {"FIRM_MEMORY_TOKEN": limited.secret})
+    assert closed.code == 4
+    down = fm("export", "--repo", "acme/pay", env=env | {"FIRM_MEMORY_URL": "http://127.0.0.1:9"})
+    assert down.code == 5
+    assert path.read_bytes() == before
+    assert client.export_files("acme/empty").known
+    assert fm("export", "--repo", "acme/empty", env=env).code == 0
+    assert "Nothing was approved yet" in path.read_text()
+
+
 def test_files_are_taken_in_and_written_back(client, api, alice, env, fm, checkout):
     (checkout / "AGENTS.md").write_text(
         "# Style\n\n- Money is an integer of minor units.\n- Never log a card number.\n"

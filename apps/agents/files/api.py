@@ -112,6 +112,9 @@ class ExportedFileOut(serializers.Serializer[Any]):
 
 class ExportOut(serializers.Serializer[Any]):
     repo = serializers.CharField()
+    known = serializers.BooleanField(
+        help_text="False: there is no such repository, and the files hold only what is for the whole firm."
+    )
     files = ExportedFileOut(many=True)
     left_out = serializers.IntegerField()
     note = serializers.CharField(allow_blank=True)

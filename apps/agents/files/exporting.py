@@ -81,7 +81,10 @@ class Exported:
 
 @dataclass(frozen=True, slots=True)
 class Export:
+    """``known`` is whether there is such a repository: where there is none, ``files`` say nothing of it."""
+
     repo: str
+    known: bool
     files: tuple[Exported, ...]
     left_out: int
     note: str
@@ -89,7 +92,7 @@ class Export:
 
     def as_dict(self) -> dict[str, Any]:
         files = [file.as_dict() for file in self.files]
-        return {"repo": self.repo, "files": files, "left_out": self.left_out, "note": self.note}
+        return {"repo": self.repo, "known": self.known, "files": files, "left_out": self.left_out, "note": self.note}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +117,7 @@ def files_export(
     """The files of ``format`` for a repository, each within ``max_lines`` lines between its markers, both included.
 
     Raises ``Invalid`` for values that will not do and ``Forbidden`` outside the token's limits. A repository that is
-    not known gets what holds for the whole firm, and the note says so.
+    not known gets what holds for the whole firm, and is said not to be: a name that was mistyped must not empty a file.
     """
     _check(repo, max_lines)
     row = find_repository(principal.workspace, repo.strip())
@@ -141,7 +144,7 @@ def files_export(
     left_out = holding - len(shown)
     if left_out:
         notes.append(f"{left_out:,} did not fit into {max_lines:,} lines a file; the most useful come first.")
-    return Export(slug, tuple(files), left_out, " ".join(notes), tuple(shown))
+    return Export(slug, row is not None, tuple(files), left_out, " ".join(notes), tuple(shown))
 
 
 def _check(repo: str, max_lines: int) -> None:

@@ -375,7 +375,10 @@ class Client:
     def export_files(
         self, repo: str, *, format: str = "agents_md", max_lines: int | None = None, per_folder: bool = False
     ) -> Exported:
-        """The blocks that files of ``repo`` should hold. Raises where the service cannot be reached."""
+        """The blocks that files of ``repo`` should hold; ``known`` says whether there is such a repository.
+
+        Raises where the service cannot be reached.
+        """
         query = {"repo": repo, "format": format, "max_lines": max_lines, "per_folder": "true" if per_folder else None}
         return Exported.of(self._get("export/files/", query))
 

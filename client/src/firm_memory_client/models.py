@@ -317,7 +317,10 @@ class ExportedFile:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
+    """``known`` is false where the service has no such repository: its files then say nothing of it."""
+
     repo: str
+    known: bool
     files: tuple[ExportedFile, ...]
     note: str
     raw: Json = field(repr=False, compare=False)
@@ -325,7 +328,9 @@ class Exported:
     @classmethod
     def of(cls, raw: Json) -> Exported:
         files = tuple(ExportedFile.of(each) for each in raw.get("files", ()))
-        return cls(str(raw.get("repo", "")), files, str(raw.get("note") or ""), raw)
+        # An older service does not say.
+        known = raw.get("known") is not False
+        return cls(str(raw.get("repo", "")), known, files, str(raw.get("note") or ""), raw)
 
 
 @dataclass(frozen=True, slots=True)

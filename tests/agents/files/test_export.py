@@ -212,6 +212,24 @@ def test_a_repository_that_is_not_known_gets_what_holds_for_the_firm(remember, e
 
     assert bullets(exported.files[0].block) == ["- M-1: Round half to even."]
     assert exported.note == "acme/new is not known here; only what holds for the whole firm was exported."
+    assert not exported.known
+    assert export().known
+
+
+@pytest.mark.parametrize("name", ["acme/pay", "payments", "git@git.example.com:acme/pay.git"])
+def test_a_repository_is_known_by_each_of_its_names_though_nothing_holds_there(workspace, export, name):
+    Repository.objects.create(workspace=workspace, slug=REPO, remote="git.example.com/acme/pay", aliases=["payments"])
+
+    exported = export(repo=name)
+
+    assert (exported.known, exported.note) == (True, "")
+    assert "Nothing was approved yet that holds here." in exported.files[0].block
+
+
+def test_a_repository_of_another_workspace_is_not_known(export, other_workspace):
+    Repository.objects.create(workspace=other_workspace, slug="acme/theirs")
+
+    assert not export(repo="acme/theirs").known
 
 
 def test_a_limited_token_exports_its_repositories_alone(remember, export, workspace):
@@ -421,6 +439,30 @@ def test_a_check_shows_the_difference(remember, tmp_path, capsys):
     assert "    +- M-2: Use spaces elsewhere." in out.getvalue()
 
 
+@pytest.mark.parametrize("more", [[], ["--check"], ["--per-folder"]], ids=["write", "check", "per folder"])
+def test_a_repository_that_is_not_known_changes_no_file(remember, tmp_path, more):
+    remember("Use tabs in makefiles.", type="coding_conventions")
+    remember("Round half to even.", type="business_rules", scope=ScopeInput(firm=True))
+    for each in FileFormat:
+        run("export_files", REPO, "--into", str(tmp_path), "--format", each.value)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert len(before) >= 3
+
+    names = ("acme/pya", "Acme/Pay", "https://git.example.com/acme/other.git", "a b")
+    for repo, format in zip(names, FileFormat, strict=True):
+        with pytest.raises(CommandError, match=r"There is no repository .* in firm, so no file was changed") as refusal:
+            run("export_files", repo, "--into", str(tmp_path), "--format", format.value, *more)
+        assert refusal.value.returncode == 1
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_a_known_repository_of_which_nothing_holds_gets_an_empty_block(workspace, tmp_path):
+    Repository.objects.create(workspace=workspace, slug="acme/empty")
+
+    assert run("export_files", "acme/empty", "--into", str(tmp_path)) == "new        AGENTS.md\n"
+    assert "Nothing was approved yet that holds here." in (tmp_path / "AGENTS.md").read_text()
+
+
 def test_links_that_lead_out_and_broken_markers_are_refused(remember, tmp_path):
     remember("Use tabs in makefiles.", type="coding_conventions")
     inside, outside = tmp_path / "in", tmp_path / "out.md"
@@ -484,9 +526,11 @@ def test_over_rest_it_is_the_same_and_leaves_receipts(api, robo, remember):
     answer = client.get("/api/v1/export/files/", {"repo": REPO, "format": "claude_md", "per_folder": "true"})
 
     assert answer.status_code == 200
-    assert list(answer.json()) == ["repo", "files", "left_out", "note"]
+    assert list(answer.json()) == ["repo", "known", "files", "left_out", "note"]
     assert [set(file) for file in answer.json()["files"]] == [{"path", "block", "whole"}] * 2
+    assert answer.json()["known"] is True
     assert Served.objects.get().asked_for == "export"
+    assert client.get("/api/v1/export/files/", {"repo": "acme/pya"}).json()["known"] is False
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ class Command(BaseCommand):
     help = (
         "Write what holds for a repository into AGENTS.md, CLAUDE.md or Cursor's rules, between markers. What stands "
         "around them stays. With --check nothing is written: it shows what differs, and ends with exit code 1 when a "
-        "file is stale."
+        "file is stale. A repository that is not known changes no file and ends with 1, too."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -45,6 +45,11 @@ class Command(BaseCommand):
                 max_lines=options["max_lines"],
                 per_folder=options["per_folder"],
             )
+            if not export.known:
+                raise CommandError(
+                    f"There is no repository {export.repo} in {options['workspace']}, so no file was changed. Is it "
+                    "spelt right? Give its slug, an alias or a remote."
+                )
             written = files_write(export.files, options["into"], check=options["check"])
         except DomainError as error:
             raise CommandError(error.detail) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from firm_memory_client.cli import show
 from firm_memory_client.cli.common import Exit, Run, command
 from firm_memory_client.errors import FirmMemoryError
 from firm_memory_client.files import Skipped, Written, export_to, found_in, read_all
-from firm_memory_client.models import Imported
+from firm_memory_client.models import Exported, Imported
 from firm_memory_client.plain import one_line, plain
 
 FORMATS = ("agents_md", "claude_md", "cursorrules", "cursor_rules")
@@ -96,15 +97,31 @@ def export(run: Run, *, repo: str | None, format_: str, per_folder: bool, max_li
     exported = run.client.export_files(
         _repository(repo, root), format=format_, max_lines=max_lines, per_folder=per_folder
     )
+    if not exported.known:
+        # What came back is no state of this repository: written, it would empty a file of what holds there.
+        return _not_known(run, exported)
     written = export_to(root, exported.files, check=check)
-    run.result(
-        {"repo": exported.repo, "files": [_written_data(each) for each in written], "note": exported.note},
-        lambda: "\n".join(_written_told(each) for each in written),
-    )
+    data = _export_data(exported, written, exported.note)
+    run.result(data, lambda: "\n".join(_written_told(each) for each in written))
     run.note(exported.note)
     if any(each.state == "refused" for each in written):
         raise FirmMemoryError("Mend what is refused, and run it again.")
     return Exit.NOTHING if any(each.state == "stale" for each in written) and check else Exit.OK
+
+
+def _not_known(run: Run, exported: Exported) -> Exit:
+    why = (
+        f"{exported.repo} is not known to {run.client.base_url}, so no file was changed. Is it spelt right? --repo "
+        "names the repository as it is called there."
+    )
+    run.result(_export_data(exported, [], why), "")
+    run.note(why)
+    return Exit.NOTHING
+
+
+def _export_data(exported: Exported, written: Sequence[Written], note: str) -> dict[str, Any]:
+    files = [_written_data(each) for each in written]
+    return {"repo": exported.repo, "known": exported.known, "files": files, "note": note}
 
 
 def _written_data(each: Written) -> dict[str, str]:
