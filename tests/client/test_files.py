@@ -355,6 +355,41 @@ def test_a_link_within_the_checkout_stays_a_link(checkout, fm):
     assert (checkout / "AGENTS.md").read_text() == f"# Ours\n\n{BLOCK}\n"
 
 
+@pytest.mark.parametrize("linked", ["CLAUDE.md", "AGENTS.md"])
+def test_two_names_of_one_file_are_written_once(checkout, fm, linked):
+    """Else each export would put the one's block in the place of the other's."""
+    kept = {"CLAUDE.md": "AGENTS.md", "AGENTS.md": "CLAUDE.md"}[linked]
+    write(checkout, kept, "# Ours\n")
+    (checkout / linked).symlink_to(kept)
+    with exporting(a_file(), a_file("CLAUDE.md", BLOCK.replace("- Amounts", "@AGENTS.md - Amounts"))) as service:
+        for state, options in (("stale", ["--check"]), ("written", []), ("unchanged", []), ("unchanged", ["--check"])):
+            ended = export(fm, service, "--format", "claude_md", *options)
+            assert ended.code == (1 if state == "stale" else 0), ended.out
+            assert ended.out.startswith(f"{state:<10} AGENTS.md\n")
+            assert "skipped    CLAUDE.md  It is the same file as AGENTS.md" in ended.out
+    assert (checkout / kept).read_text() == f"# Ours\n\n{BLOCK}\n"
+    assert (checkout / linked).is_symlink()
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"], ids=["unix", "windows"])
+def test_what_is_included_by_hand_stays_the_only_include(checkout, fm, newline):
+    ours = f"# Ours{newline}{newline}@AGENTS.md{newline}"
+    path = write(checkout, "CLAUDE.md", ours)
+    block = "<!-- firm-memory:begin repo=acme/pay -->\n@AGENTS.md\n<!-- firm-memory:end -->"
+    with exporting(a_file(), a_file("CLAUDE.md", block)) as service:
+        made, again = (export(fm, service, "--format", "claude_md") for _ in range(2))
+        checked = export(fm, service, "--format", "claude_md", "--check")
+        assert (made.code, again.code, checked.code) == (0, 0, 0)
+        assert "unchanged  CLAUDE.md" in made.out
+        assert path.read_bytes().decode() == ours
+        with path.open("a", newline="") as file:
+            file.write(block.replace("\n", newline) + newline)
+        assert export(fm, service, "--format", "claude_md", "--check").code == 1
+        assert export(fm, service, "--format", "claude_md").code == 0
+    assert path.read_bytes().decode().count("@AGENTS.md") == 1
+    assert path.read_bytes().decode().startswith(ours)
+
+
 def test_what_is_no_block_is_not_written(checkout, fm):
     hostile = [a_file(block="rm -rf"), a_file(block=f"{BLOCK}\nmore"), a_file(whole="# Nothing of the kind\n")]
     for each in hostile:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import os
 import re
@@ -37,7 +38,10 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """``state`` is ``written``, ``unchanged``, ``stale`` (looked at only) or ``refused``, with why in ``reason``."""
+    """``state`` is ``written``, ``unchanged``, ``stale`` (looked at only), ``skipped`` or ``refused``.
+
+    ``reason`` says why it is one of the last two.
+    """
 
     path: str
     state: str
@@ -143,10 +147,27 @@ def export_to(root: Path, files: Sequence[ExportedFile], *, check: bool = False)
 
     With ``check`` nothing is written, and what would change is ``stale`` with a diff.
     """
-    planned = [_planned(root, file) for file in files]
+    same = _same_files(root, files)
+    planned = [_skipped(file, same[file.path]) if file.path in same else _planned(root, file) for file in files]
     if check or any(isinstance(plan, Written) and plan.state == "refused" for plan in planned):
         return [plan if isinstance(plan, Written) else plan.shown("stale") for plan in planned]
     return [plan if isinstance(plan, Written) else _write(plan) for plan in planned]
+
+
+def _same_files(root: Path, files: Sequence[ExportedFile]) -> dict[str, str]:
+    """Paths that lead by a link to the file of another one before them, with that one's path."""
+    seen: dict[Path, str] = {}
+    same: dict[str, str] = {}
+    for file in files:
+        with contextlib.suppress(OSError, ValueError):  # said when it is its turn
+            first = seen.setdefault(_place(root, file.path), file.path)
+            if first != file.path:
+                same[file.path] = first
+    return same
+
+
+def _skipped(file: ExportedFile, first: str) -> Written:
+    return Written(file.path, "skipped", f"It is the same file as {first}, and gets its block.")
 
 
 @dataclass(frozen=True, slots=True)

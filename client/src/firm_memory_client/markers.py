@@ -15,6 +15,17 @@ _BEGIN_LINE: Final = re.compile(r"[ \t]*<!-- firm-memory:begin(?: [a-z_]+=[^\s>]
 _END_LINE: Final = re.compile(r"[ \t]*<!-- firm-memory:end -->[ \t]*")
 _ANY: Final = re.compile(r"<!--\s*firm-memory\s*:", re.IGNORECASE)
 _BREAK: Final = re.compile(r"\r\n|\n|\r")
+# A line that makes whoever reads the file read another one, and where such words stand in what people wrote: not where
+# a comment, a fence, an indented line or inline code only shows them.
+_INCLUDES: Final = re.compile(r"@(?:\./)?(?P<path>\S+)")
+_INCLUDED: Final = re.compile(
+    r"<!--(?:.*?-->|.*\Z)"
+    r"|^ {0,3}(?P<fence>`{3,}+(?![^\n]*`)|~{3,}+).*?(?:^ {0,3}(?P=fence)[`~]*[ \t]*$|\Z)"
+    r"|^(?: {4,}| {0,3}\t)[ \t]*@[^\n]*"
+    r"|(?<!`)(?P<ticks>`++)(?:[^`\n]|\n(?!\n))+(?P=ticks)"
+    r"|(?<!\S)@(?:\./)?(?P<path>\S+)",
+    re.DOTALL | re.MULTILINE,
+)
 _MARK: Final = "\ufeff"
 
 
@@ -32,19 +43,37 @@ def check_block(block: str) -> None:
 def merged(existing: str, block: str) -> str:
     """``existing`` with ``block``, which holds its marker lines, in the place of the one it had, or at its end.
 
-    Everything else stays as it is, with its line breaks and a byte order mark.
+    Everything else stays as it is, with its line breaks and a byte order mark. A file that the block would include and
+    that the rest includes already is not included twice.
     """
     check_block(block)
     found = span_of(existing)
     start, stop = found or (len(existing), len(existing))
-    newline = _newline_of(existing[:start] + existing[stop:])
-    ours = newline.join(_BREAK.split(block.strip("\r\n")))
+    around = existing[:start] + existing[stop:]
+    newline = _newline_of(around)
+    lines = _BREAK.split(block.strip("\r\n"))
+    kept = _without_doubles(lines, around)
+    ours = newline.join(kept)
     if found is not None:
         return f"{existing[:start]}{ours}{existing[stop:]}"
     if not existing.removeprefix(_MARK).strip():
         return f"{_MARK if existing.startswith(_MARK) else ''}{ours}{newline}"
+    if kept != lines and not "".join(kept[1:-1]).strip():
+        return existing  # nothing is left to say
     gap = "" if _ends_with_a_break(existing, newline) else newline
     return f"{existing}{gap}{newline}{ours}{newline}"
+
+
+def _without_doubles(lines: list[str], around: str) -> list[str]:
+    """The lines of a block without those that include what the file around it includes already."""
+    named = {line: found["path"] for line in lines if (found := _INCLUDES.fullmatch(line.strip()))}
+    there = _included(around) if named else set()
+    return [line for line in lines if named.get(line) not in there]
+
+
+def _included(text: str) -> set[str]:
+    plain = _BREAK.sub("\n", text.removeprefix("\ufeff"))
+    return {found["path"] for found in _INCLUDED.finditer(plain) if found["path"]}
 
 
 def span_of(text: str) -> tuple[int, int] | None:

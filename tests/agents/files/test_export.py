@@ -426,6 +426,18 @@ def test_files_are_written_around_what_people_wrote_and_checked(remember, tmp_pa
     assert b"- M-1: Use tabs in makefiles.\r\n" in (tmp_path / "AGENTS.md").read_bytes()
 
 
+@pytest.mark.parametrize("newline", ["\n", "\r\n"], ids=["unix", "windows"])
+def test_what_is_included_by_hand_stays_the_only_include(remember, tmp_path, newline):
+    remember("Use tabs in makefiles.", type="coding_conventions")
+    ours = f"# Mine{newline}{newline}@AGENTS.md{newline}".encode()
+    (tmp_path / "CLAUDE.md").write_bytes(ours)
+    arguments = ["export_files", REPO, "--into", str(tmp_path), "--format", "claude_md"]
+
+    assert run(*arguments) == "new        AGENTS.md\nunchanged  CLAUDE.md\n"
+    assert run(*arguments, "--check") == "unchanged  AGENTS.md\nunchanged  CLAUDE.md\n"
+    assert (tmp_path / "CLAUDE.md").read_bytes() == ours
+
+
 def test_a_check_shows_the_difference(remember, tmp_path, capsys):
     remember("Use tabs in makefiles.", type="coding_conventions")
     run("export_files", REPO, "--into", str(tmp_path))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +14,8 @@ from firm_memory_client.markers import merged as merged_by_the_client
 
 BEGIN = begin(repo="acme/pay", format="agents_md")
 BLOCK = f"{BEGIN}\n- M-1: Use tabs.\n{END}"
-lines = st.text(alphabet=st.sampled_from(list("ab #-<!>@`\n\r\t\ufeff\u2028é")), max_size=60)
+signs = [*"ab #-<!>@`\n\r\t\ufeff\u2028é", "@AGENTS.md", "\n@AGENTS.md\n", "```", "<!--", "-->"]
+lines = st.lists(st.sampled_from(signs), max_size=60).map("".join)
 
 
 def test_a_file_that_has_none_gets_it_at_the_end():
@@ -67,6 +69,102 @@ def test_an_empty_line_stands_before_it_whatever_ends_a_line(merged, text, newli
     assert merged(old, BLOCK) == done
 
 
+INCLUDE = "@AGENTS.md"
+INCLUDING = f"{BEGIN}\n{INCLUDE}\n{END}"
+NOT_INCLUDING = f"{BEGIN}\n{END}"
+THERE = [
+    INCLUDE,
+    f"{INCLUDE}\n",
+    f"\ufeff{INCLUDE}\r\n",
+    f"# Ours\r\n\r\n{INCLUDE}\r\n\r\nMore.\r\n",
+    f"# Ours\r\r{INCLUDE}\r",
+    "@./AGENTS.md\n",
+    f"  {INCLUDE}\t\n",
+    f"- {INCLUDE}\n",
+    f"> {INCLUDE}\n",
+    f"See {INCLUDE} and @docs/style.md\n",
+    f"```sh\nmake test\n```\n{INCLUDE}\n",
+    f"~~~\n```\n~~~\n{INCLUDE}\n",
+    f"````\n```\n````\n{INCLUDE}\n",
+    f"<!-- ``` -->\n{INCLUDE}\n",
+    f"It`s\n\n{INCLUDE}\n\nit`s\n",
+    f"<!-- {INCLUDE} -->\n{INCLUDE}\n",
+    f"    {INCLUDE}\n\n{INCLUDE}\n",
+]
+ONLY_SHOWN = [
+    "# Ours\n",
+    "See AGENTS.md.\n",
+    "@AGENTS.md.bak\n",
+    "@docs/AGENTS.md\n",
+    "@../AGENTS.md\n",
+    "@agents.md\n",
+    "me@AGENTS.md\n",
+    "(@AGENTS.md)\n",
+    "[@AGENTS.md](AGENTS.md)\n",
+    f"`{INCLUDE}` reads it.\n",
+    f"`` {INCLUDE} `` reads it.\n",
+    f"```\n{INCLUDE}\n```\n",
+    f"```md\r\n{INCLUDE}\r\n```\r\n",
+    f"~~~\n{INCLUDE}\n",
+    f"<!-- {INCLUDE} -->\n",
+    f"<!--\n{INCLUDE}\n",
+    f"    {INCLUDE}\n",
+    f"\t{INCLUDE}\n",
+]
+both = pytest.mark.parametrize("merged", [merged, merged_by_the_client], ids=["service", "client"])
+
+
+@both
+@pytest.mark.parametrize("text", THERE, ids=repr)
+def test_what_people_include_by_hand_is_not_included_twice(merged, text):
+    assert merged(text, INCLUDING) == text
+    newline = "\r\n" if "\r\n" in text else "\r" if "\r" in text else "\n"
+    for old in (f"{BEGIN}{newline}{INCLUDE}{newline}{END}", f"{BEGIN}{newline}{END}"):
+        for around in (f"{text}{newline}{old}{newline}", f"# First{newline}{old}{newline}{text.lstrip(chr(0xFEFF))}"):
+            done = merged(around, INCLUDING)
+            assert done == around.replace(old, f"{BEGIN}{newline}{END}")
+            assert merged(done, INCLUDING) == done
+
+
+@both
+@pytest.mark.parametrize("text", ONLY_SHOWN, ids=repr)
+def test_what_only_shows_the_words_includes_nothing(merged, text):
+    done = merged(text, INCLUDING)
+
+    assert done.startswith(text)
+    assert re.split(r"\r\n|\n|\r", done)[-4:] == [BEGIN, INCLUDE, END, ""]
+    assert merged(done, INCLUDING) == done
+
+
+@both
+def test_what_was_removed_by_hand_is_included_again(merged):
+    assert merged(f"# Ours\n\n{NOT_INCLUDING}\n", INCLUDING) == f"# Ours\n\n{INCLUDING}\n"
+    assert merged("", INCLUDING) == f"{INCLUDING}\n"
+
+
+@both
+def test_a_statement_that_stands_by_hand_is_no_include(merged):
+    assert merged("- M-1: Use tabs.\n", BLOCK) == f"- M-1: Use tabs.\n\n{BLOCK}\n"
+    more = BLOCK.replace("- M-1", f"{INCLUDE}\n- M-1")
+    assert merged(f"{INCLUDE}\n", more) == f"{INCLUDE}\n\n{BLOCK}\n"
+
+
+@both
+@pytest.mark.parametrize(
+    "piece",
+    [
+        *("`", "a`", "`\n", "```\n", "~~~", "~~~\n", "<!--", "<!-- --", "@", " @a", "\t@", "    ", "\n"),
+        *("`" * 50_000 + "x" * 50_000, "\n" + "`" * 50_000 + "x" * 50_000, "`" * 300 + "x" * 300),
+    ],
+    ids=lambda piece: repr(piece[:8]),
+)
+def test_looking_for_includes_takes_linear_time(merged, piece):
+    text = f"x{piece * (100_000 // len(piece))}\n"
+    began = time.process_time()
+    merged(text, INCLUDING)
+    assert time.process_time() - began < 0.5
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
@@ -93,6 +191,8 @@ def test_whatever_stands_around_it_stays_and_twice_is_once(before, after, inside
     once = merged(before, BLOCK)
     assert once.startswith(before) or not before.strip("\ufeff \t\n\r\u2028")
     assert merged(once, BLOCK) == once
+    including = merged(f"{before}{after}", INCLUDING)
+    assert merged(including, INCLUDING) == including == merged_by_the_client(f"{before}{after}", INCLUDING)
     around = f"{before}\n{BEGIN}\n{inside}\n{END}\n{after}"
     done = merged(around, BLOCK)
     assert done.startswith(f"{before}\n{BEGIN}")
