@@ -135,6 +135,48 @@ def test_what_cannot_be_sent_is_said_and_the_rest_is_sent(checkout, fm, tmp_path
     }
 
 
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)], ids=["", "dry run"])
+@pytest.mark.parametrize(
+    ("counts", "code"),
+    [
+        pytest.param([{"refused": 0, "not_taken": 0}] * 2, 0, id="all taken"),
+        pytest.param([{"refused": 1, "not_taken": 0}, {"refused": 0, "not_taken": 0}], 3, id="refused"),
+        pytest.param([{"refused": 0, "not_taken": 0}, {"refused": 0, "not_taken": 7}], 3, id="no room in the second"),
+        pytest.param([{}, {}], 0, id="an older service"),
+    ],
+)
+def test_an_import_says_by_its_code_whether_all_was_taken(checkout, fm, monkeypatch, counts, code, dry):
+    monkeypatch.setattr("firm_memory_client.client.MAX_IMPORT_FILES", 1)
+    write(checkout, "AGENTS.md", "- x")
+    write(checkout, "CLAUDE.md", "- y")
+    answers = iter([*counts, *counts])
+    with playing(files_import=lambda asked: (200, taken(asked)[1] | next(answers))) as service:
+        env = {"FIRM_MEMORY_URL": service.url, "FIRM_MEMORY_TOKEN": "fm_bot_x"}
+        assert fm("import", *dry, env=env).code == code
+        told = fm("import", "--json", *dry, env=env)
+    assert told.code == code
+    assert (told.data["refused"], told.data["not_taken"]) == tuple(
+        sum(each.get(name, 0) for each in counts) for name in ("refused", "not_taken")
+    )
+
+
+def test_a_file_that_cannot_be_read_is_said_and_the_rest_is_sent(checkout, fm, monkeypatch):
+    write(checkout, "AGENTS.md", "- x")
+    write(checkout, "CLAUDE.md", "- closed")
+    opened = Path.open
+
+    def guarded(path, *arguments, **options):
+        if path.name == "CLAUDE.md":
+            raise PermissionError(13, "Permission denied")
+        return opened(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "open", guarded)
+    with playing(files_import=taken) as service:
+        ended = fm("import", env={"FIRM_MEMORY_URL": service.url, "FIRM_MEMORY_TOKEN": "fm_bot_x"})
+    assert [each["path"] for each in service.asked[0].body["files"]] == ["AGENTS.md"]
+    assert "CLAUDE.md: left out. It cannot be read: Permission denied." in ended.err
+
+
 def test_nothing_to_import_is_no_question(checkout, fm):
     ended = fm("import", "--json", env={"FIRM_MEMORY_TOKEN": "fm_bot_x"})
     assert (ended.code, ended.data["files"]) == (1, [])

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from django.core.management import CommandError, call_command
 
 from apps.accounts.models import TokenKind
 from apps.candidates.models import Candidate
@@ -391,6 +392,29 @@ def test_what_is_exported_of_a_repository_that_is_mistyped_known_and_empty_or_cl
     assert client.export_files("acme/empty").known
     assert fm("export", "--repo", "acme/empty", env=env).code == 0
     assert "Nothing was approved yet" in path.read_text()
+
+
+@pytest.mark.parametrize("dry", [[], ["--dry-run"]], ids=["", "dry run"])
+def test_fm_and_the_command_of_the_server_end_alike(env, fm, checkout, workspace, monkeypatch, dry):
+    """Whether all was taken, screening refused some, or the queue had no room for some."""
+    rules = "".join(f"- Rule {at} of the firm is kept by everybody.\n" for at in range(1, 6))
+    secret = "- Log in as AKIA" + "Z7Q4K2M9X1B3N5V8 on the server.\n"
+    for text, most, code in (
+        (rules, 200, 0),
+        (rules.replace("Rule", "Law") + secret, 200, 3),
+        (f"- A new one.\n{rules.replace('Rule', 'Norm')}", 3, 3),
+    ):
+        monkeypatch.setattr("apps.candidates.services.MAX_OPEN_PER_ORIGIN", most)
+        (checkout / "AGENTS.md").write_text(text)
+        ended = fm("import", "--repo", "acme/pay", *dry, env=env)
+        try:
+            call_command(
+                "import_files", str(checkout), "--repo", "acme/shop", *dry, stdout=io.StringIO(), stderr=io.StringIO()
+            )
+            returned = 0
+        except CommandError as error:
+            returned = error.returncode
+        assert (ended.code, returned) == (code, code), ended.err
 
 
 def test_files_are_taken_in_and_written_back(client, api, alice, env, fm, checkout):

@@ -64,6 +64,10 @@ class TakenOut(serializers.Serializer[Any]):
 class ImportedOut(serializers.Serializer[Any]):
     files = FileReportOut(many=True)
     candidates = TakenOut(many=True)
+    refused = serializers.IntegerField(help_text="Statements that will not do; each says why among the skipped.")
+    not_taken = serializers.IntegerField(
+        help_text="Statements that there was no room for. Import the files again later."
+    )
     notes = serializers.ListField(child=serializers.CharField())
 
 

@@ -96,6 +96,8 @@ class Taken:
 
 @dataclass(slots=True)
 class Imported:
+    """``refused`` counts the statements that will not do, ``not_taken`` those that there was no room for."""
+
     repo: str
     files: list[FileReport] = field(default_factory=list)
     candidates: list[Taken] = field(default_factory=list)
@@ -107,6 +109,8 @@ class Imported:
         return {
             "files": [report.as_dict() for report in self.files],
             "candidates": [taken.as_dict() for taken in self.candidates],
+            "refused": self.refused,
+            "not_taken": self.not_taken,
             "notes": self.notes,
         }
 

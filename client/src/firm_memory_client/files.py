@@ -131,8 +131,11 @@ def _read(root: Path, path: str) -> str:
         raise ValueError(f"Its path has more than {MAX_PATH} characters, or some that are not printable.")
     if not full.is_file():
         raise ValueError("It is no file, or gone.")
-    with full.open("rb") as file:
-        raw = file.read(MAX_FILE + 1)
+    try:
+        with full.open("rb") as file:
+            raw = file.read(MAX_FILE + 1)
+    except OSError as error:
+        raise ValueError(f"It cannot be read: {error.strerror or error}.") from None
     if len(raw) > MAX_FILE:
         raise ValueError(f"It is larger than {MAX_FILE // 1024} KiB.")
     try:

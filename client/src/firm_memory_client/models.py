@@ -281,8 +281,12 @@ class ImportedFile:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
+    """``refused`` counts the statements that will not do, ``not_taken`` those that there was no room for."""
+
     files: tuple[ImportedFile, ...]
     candidates: tuple[Json, ...]
+    refused: int
+    not_taken: int
     notes: tuple[str, ...]
     raw: Json = field(repr=False, compare=False)
 
@@ -292,11 +296,14 @@ class Imported:
         files = [each for raw in raws for each in raw.get("files", ())]
         candidates = [each for raw in raws for each in raw.get("candidates", ())]
         notes = list(dict.fromkeys(str(each) for raw in raws for each in raw.get("notes", ())))
+        refused, not_taken = (sum(int(raw.get(name) or 0) for raw in raws) for name in ("refused", "not_taken"))
+        counts = {"refused": refused, "not_taken": not_taken}
         return cls(
             tuple(ImportedFile.of(each) for each in files),
             tuple(candidates),
-            tuple(notes),
-            {"files": files, "candidates": candidates, "notes": notes},
+            notes=tuple(notes),
+            raw={"files": files, "candidates": candidates, "notes": notes} | counts,
+            **counts,
         )
 
 

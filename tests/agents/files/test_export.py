@@ -582,10 +582,22 @@ def test_an_import_over_rest(api, robo):
     (taken,) = answer["candidates"]
     assert client.get(f"/api/v1/candidates/{taken.pop('id')}/").json()["content"] == "Use tabs in makefiles."
     assert taken == {"status": "pending", "path": "AGENTS.md", "heading": "", "line": 1}
+    assert (answer["refused"], answer["not_taken"]) == (0, 0)
     assert answer["notes"] == []
     told = client.post("/api/v1/files/import/", a_body(dry_run=True, repo="acme/new")).json()
     assert told["candidates"][0]["id"] is None
     assert told["notes"] == ["This was a dry run: nothing was written."]
+
+
+def test_what_was_not_taken_is_counted_in_the_answer(api, robo, monkeypatch):
+    monkeypatch.setattr("apps.candidates.services.MAX_OPEN_PER_ORIGIN", 1)
+    secret = "- Log in as AKIA" + "Z7Q4K2M9X1B3N5V8 on the server.\n"
+    text = f"{secret}- Use tabs in makefiles.\n- Use spaces elsewhere.\n- Break lines at 120.\n"
+
+    answer = api(robo).post("/api/v1/files/import/", a_body(files=[{"path": "AGENTS.md", "content": text}])).json()
+
+    assert (answer["refused"], answer["not_taken"]) == (1, 2)
+    assert [each["line"] for each in answer["files"][0]["skipped"]] == [1, 3, 4]
 
 
 def test_as_much_as_an_import_takes_fits_into_a_request(api, robo):

@@ -58,7 +58,7 @@ def import_(run: Run, *, paths: tuple[Path, ...], repo: str | None, dry_run: boo
     run.result(_import_data(imported, skipped), lambda: _import_told(imported, dry_run=dry_run))
     for note in imported.notes:
         run.note(note)
-    return Exit.OK
+    return Exit.REFUSED if imported.refused or imported.not_taken else Exit.OK
 
 
 def _import_data(imported: Imported, skipped: list[Skipped]) -> dict[str, Any]:
