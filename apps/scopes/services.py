@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from apps.accounts.models import Workspace
 from apps.core.errors import FieldError, Invalid
-from apps.core.screening.text import check_text
+from apps.core.screening import check_text, quotable, screen
 from apps.scopes.identity import parse_remote, repository_identity
 from apps.scopes.models import Domain, Repository
 from apps.scopes.scope import ResolvedScope, Scope
@@ -13,6 +15,8 @@ from apps.scopes.selectors import find_repository
 MAX_NAMES = 50
 MAX_NAME_LENGTH = 200
 MAX_REMOTE_LENGTH = 500
+# What people put between the names of a list.
+_SEVERAL: Final = re.compile(r"[\s,;]")
 
 
 def scope_register(
@@ -33,6 +37,32 @@ def scope_register(
         repo_ids=tuple(sorted({row.pk for row in found_repos})),
     )
     return ResolvedScope(scope, new_domains=tuple(new_domains), new_repos=tuple(new_repos))
+
+
+def repositories_register(
+    workspace: Workspace, names: Sequence[str], *, field: str = "repos"
+) -> tuple[list[Repository], list[str]]:
+    """The repositories that somebody names one by one, such as those that a token is limited to, and which are new.
+
+    One that was never heard of is registered as unconfirmed: a token may be made before its first proposal. Raises
+    ``Invalid``, also for a new name that reads like several: what is limited to that would reach nothing.
+    """
+    errors = [error for at, name in enumerate(names) for error in _check_single(workspace, name, f"{field}[{at}]")]
+    if errors:
+        raise Invalid("The repositories will not do.", errors=errors)
+    return _register_repositories(workspace, names)
+
+
+def _check_single(workspace: Workspace, name: str, field: str) -> list[FieldError]:
+    errors = [FieldError(field, error.message) for error in check_names(field, [name])]
+    errors += screen({field: name}, exclusions=()).refusals
+    if not errors and _SEVERAL.search(name.strip()) and find_repository(workspace, name.strip()) is None:
+        message = (
+            f"“{quotable(name)}” is not known in {workspace}, and a new repository that is named here has no spaces, "
+            "commas or semicolons in its name. Name each repository by itself."
+        )
+        errors.append(FieldError(field, message))
+    return errors
 
 
 def check_scope(*, firm: bool, domains: Sequence[str], repos: Sequence[str], field: str = "scope") -> list[FieldError]:

@@ -1,4 +1,7 @@
-"""`token create NAME --kind KIND` prints the token, and nothing else on standard output."""
+"""`token create NAME --kind KIND` prints the token, and nothing else on standard output.
+
+It stands in this room and not among the accounts, because a token can be limited to repositories, which are known here.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,18 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import transaction
 
 from apps.accounts.models import ApiToken, TokenKind, Workspace
 from apps.accounts.principal import operator
-from apps.accounts.selectors import repositories, workspace_get
+from apps.accounts.selectors import workspace_get
 from apps.accounts.services import DEFAULT_WORKSPACE, token_create, token_revoke
 from apps.core.clock import now
 from apps.core.errors import DomainError
+from apps.scopes.services import repositories_register
 
 MAX_DAYS = 3650
-OPTIONS = {"owner": "--user", "confidence_ceiling": "--ceiling"}
+OPTIONS = {"owner": "--user", "confidence_ceiling": "--ceiling", "repos": "--repo"}
 
 
 class Command(BaseCommand):
@@ -39,7 +44,11 @@ class Command(BaseCommand):
             help="Its proposals count with at most this confidence, from 0 to 1.",
         )
         create.add_argument(
-            "--repo", action="append", default=[], metavar="SLUG", help="Limit it to this repository. Repeats."
+            "--repo",
+            action="append",
+            default=[],
+            metavar="SLUG",
+            help="Limit it to this repository: a slug, an alias or a remote. Repeats.",
         )
         revoke = actions.add_parser("revoke", help="End a token now.")
         revoke.add_argument("name")
@@ -54,6 +63,7 @@ class Command(BaseCommand):
         except DomainError as error:
             raise CommandError(_told(error)) from error
 
+    @transaction.atomic  # a token that is refused registers no repository either
     def create(self, workspace: Workspace, options: dict[str, Any]) -> None:
         days: int | None = options["expires"]
         _, secret = token_create(
@@ -79,17 +89,11 @@ class Command(BaseCommand):
             owner = token.owner.get_username() if token.owner else "-"
             self.stdout.write("\t".join([token.name, token.kind, owner, f"{token.prefix}…", _state(token)]))
 
-    def _repository_ids(self, workspace: Workspace, slugs: list[str]) -> list[int]:
-        """A repository that was never heard of is registered: a token may be made before its first proposal."""
-        found: list[int] = []
-        for slug in dict.fromkeys(slugs):
-            if not slug.strip() or len(slug) > 200:
-                raise CommandError("A repository's name has 1 to 200 characters.")
-            row, new = repositories(workspace).get_or_create(workspace=workspace, slug=slug.strip())
-            if new:
-                self.stderr.write(f"The repository {slug} was not known and is now registered, unconfirmed.")
-            found.append(row.pk)
-        return found
+    def _repository_ids(self, workspace: Workspace, names: list[str]) -> list[int]:
+        found, new = repositories_register(workspace, names)
+        for slug in new:
+            self.stderr.write(f"The repository {slug} was not known and is now registered, unconfirmed.")
+        return [row.pk for row in found]
 
 
 def _person(name: str | None) -> User | None:
@@ -103,8 +107,8 @@ def _person(name: str | None) -> User | None:
 
 def _told(error: DomainError) -> str:
     """With the option that will not do, which is not always called like the field."""
-    named = [f"{OPTIONS[each.field]}: {each.message}" for each in error.errors if each.field in OPTIONS]
-    return " ".join(named) or error.detail
+    named = [(OPTIONS.get(each.field.partition("[")[0]), each.message) for each in error.errors]
+    return " ".join(f"{option}: {message}" for option, message in named if option) or error.detail
 
 
 def _days(text: str) -> int:
