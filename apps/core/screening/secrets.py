@@ -12,6 +12,7 @@ from typing import Final
 
 from apps.core.screening.answers import find_answers
 from apps.core.screening.assignments import find_assignments
+from apps.core.screening.encoded import decoded
 from apps.core.screening.folding import JOINT, Folded, fold, joined, long_runs, rewrite, unescaped_lines, wrapped_runs
 from apps.core.screening.headers import find_header_credentials
 from apps.core.screening.private_keys import find_private_keys
@@ -30,6 +31,8 @@ _DRAWN: Final = re.compile(r"\d|[a-z][A-Z]")
 _NEXT_PIECE: Final = re.compile(rf"(?=[\"']){JOINT.pattern}([\w+/=.~!@#$%^&*-]{{4,400}})(?=[\"'])")
 _MOST_PIECES: Final = 20
 _ROUNDS: Final = 4
+# Of what has a name, only what is called a password counts where all of it is encoded.
+_NAMED: Final = frozenset({"password", "passphrase"})
 _TAIL: Final = 10
 
 
@@ -129,10 +132,33 @@ def _tokens(text: str) -> Iterator[Finding]:
         for finding in _matches(TOKEN_RULES, runs.text):
             yield Finding(finding.kind, *runs.span(finding.start, finding.end))
     yield from _matches(PHRASE_RULES, text)
+    for finding in _encoded(runs.text):
+        yield Finding(finding.kind, *runs.span(finding.start, finding.end))
     if "\n" in text:
         yield from _wrapped_tokens(text)
     if JOINT.search(text):
         yield from _joined_tokens(text)
+
+
+def _encoded(text: str) -> Iterator[Finding]:
+    """Secrets in base64, each with all that stands encoded around it: a part of that is of use to nobody."""
+    for found in decoded(text):
+        secret = next(_of_known_form(found.text), None)
+        if secret is not None:
+            yield Finding(f"{secret.kind} in base64", found.start, found.end)
+
+
+def _of_known_form(text: str) -> Iterator[Finding]:
+    """The rules that need no more than the text itself, and neither a sentence nor a dialogue around it."""
+    for start, end in find_private_keys(text):
+        yield Finding("private key", start, end)
+    yield from _matches(TOKEN_RULES, text)
+    yield from _matches(PHRASE_RULES, text)
+    for start, end in find_url_passwords(text):
+        yield Finding("password in url", start, end)
+    for kind, start, end in find_assignments(text, text.lower()):
+        if kind in _NAMED:
+            yield Finding(kind, start, end)
 
 
 def _matches(rules: Iterable[TokenRule], text: str) -> Iterator[Finding]:
@@ -150,20 +176,27 @@ def _wrapped_tokens(text: str) -> Iterator[Finding]:
     runs = wrapped_runs(text)
     if not runs.anchors:
         return
-    for finding in _matches(TOKEN_RULES, runs.text):
+    for finding in (*_matches(TOKEN_RULES, runs.text), *_encoded(runs.text)):
         start, end = runs.span(finding.start, finding.end)
-        broken = text.rfind("\n", start, end)
-        if broken >= 0 and not _DRAWN.search(text, broken, end):
-            # A word of prose on the next line is not the rest of a key that ended with its line.
-            end = start + len(text[start:broken].rstrip())
+        end = _end_over_lines(text, start, end)
         if "\n" in text[start:end]:
             yield Finding(finding.kind, start, end)
+
+
+def _end_over_lines(text: str, start: int, end: int) -> int:
+    """With the padding behind it, or without a word of prose on the next line, which is not the rest of a key."""
+    while text.startswith("=", end):
+        end += 1
+    broken = text.rfind("\n", start, end)
+    if broken < 0 or text[end - 1] == "=" or _DRAWN.search(text, broken, end):
+        return end
+    return start + len(text[start:broken].rstrip())
 
 
 def _joined_tokens(text: str) -> Iterator[Finding]:
     """Tokens that are put together of several strings, or broken by a tag or a hyphen."""
     view = joined(text)
-    for finding in _matches(TOKEN_RULES, view.text):
+    for finding in (*_matches(TOKEN_RULES, view.text), *_encoded(view.text)):
         start, end = view.span(finding.start, finding.end)
         joints = list(JOINT.finditer(text, start, end))
         if joints and _DRAWN.search(text, joints[-1].end(), end):
