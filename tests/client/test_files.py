@@ -292,6 +292,26 @@ def test_a_repository_that_is_not_known_changes_no_file_and_says_so(checkout, fm
         assert ended.out == ""
 
 
+@pytest.mark.parametrize("command", ["export", "import", "context"])
+@pytest.mark.parametrize("repo", ["", " "], ids=repr)
+def test_a_repository_without_a_name_is_not_the_one_checked_out(checkout, fm, command, repo):
+    """As where a variable of a job is not set."""
+    text = f"# Ours\n\n- x\n\n{BLOCK}\n"
+    path = write(checkout, "AGENTS.md", text)
+    blank = (
+        422,
+        {"code": "invalid", "detail": "repo will not do.", "errors": [{"field": "repo", "message": "Blank."}]},
+    )
+
+    def answering(asked):
+        named = asked.body["repo"] if command == "import" else asked.query.get("repo", [""])[0]
+        return blank if not named.strip() else (200, {"repo": named, "files": [a_file(block=NEWER)], "note": ""})
+
+    with playing(files_import=answering, export_files=answering, context=answering) as service:
+        ended = fm(command, "--repo", repo, env={"FIRM_MEMORY_URL": service.url, "FIRM_MEMORY_TOKEN": "fm_bot_x"})
+    assert (ended.code, path.read_text()) == (3, text)
+
+
 @pytest.mark.parametrize("more", [{"known": True}, {}], ids=["known", "an older service"])
 def test_a_repository_of_which_nothing_holds_gets_an_empty_block(checkout, fm, more):
     path = write(checkout, "AGENTS.md", f"# Ours\n\n{BLOCK}\n")

@@ -20,7 +20,7 @@ FORMATS = ("agents_md", "claude_md", "cursorrules", "cursor_rules")
 
 
 def _repository(repo: str | None, root: Path) -> str:
-    named = repo or repository_of(root)
+    named = repo if repo is not None else repository_of(root)
     if named is None:
         raise click.UsageError("No repository is checked out here, or its checkout has no remote. Name one: --repo.")
     return named

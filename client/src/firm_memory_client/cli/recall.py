@@ -106,7 +106,7 @@ def context(
     strict: bool,
 ) -> Exit:
     """What to know before working in a repository, ready for an agent to read."""
-    where = repo or repository_of(Path.cwd())
+    where = repo if repo is not None else repository_of(Path.cwd())
     if where is None:
         raise click.UsageError("No repository is checked out here. Name one: --repo.")
     found = run.client.context(
