@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import random
+import time
 from collections.abc import Callable
 
 import pytest
@@ -117,6 +118,28 @@ def test_it_is_refused_with_its_place_and_without_its_value() -> None:
 def test_what_holds_no_secret_is_left_alone(plain: str, how: str) -> None:
     for text in (encoded(plain, how), f"It says {encoded(plain, how)} there.", wrapped(encoded(plain, how), 76, "\n")):
         assert not find_secrets(text)
+
+
+def test_many_beside_each_other_are_each_masked_by_its_own_kind() -> None:
+    plain = [
+        "password=hunter2",
+        "We moved the worker on Monday.",
+        f"x {GITHUB}",
+        "the password:",
+        AWS,
+        "hunter2-is-below",
+    ]
+    said = masked(" ".join(encoded(each) for each in plain)).split("[")
+    assert [each.partition("]")[0] for each in said[1:]] == [
+        *("secret: password in base64", "secret: github token in base64", "secret: aws access key in base64")
+    ]
+
+
+def test_many_of_them_take_linear_time() -> None:
+    line = f"{encoded('password=hunter2')}\n"
+    began = time.process_time()
+    assert len(find_secrets(line * 4_000)) == 4_000
+    assert time.process_time() - began < 2
 
 
 def test_two_levels_are_one_too_many() -> None:
