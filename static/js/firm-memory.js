@@ -52,14 +52,27 @@
   }
 
   // --- requests ---------------------------------------------------------------------------------------------------
-  let pressed = null;
-  document.addEventListener("submit", (event) => { pressed = event.submitter; }, true);
+  // One at a time, since all of them change one place. Nothing overtakes a decision, whose answer has to be heard; of
+  // two pages that were asked for the last one counts.
+  let last = null;
+  const underWay = () => last !== null && last.xhr.readyState > 0 && last.xhr.readyState < 4;
+  // What a decision leads to is part of it: nobody pressed anything for that.
+  const follows = (request) => !request.requestConfig.triggeringEvent;
+  const deciding = () => underWay() && (last.requestConfig.verb === "post" || follows(last));
 
-  // What is told of an answer comes from where it was to be put; the request knows which form it was.
-  const formOf = (event) => (event.detail.requestConfig?.elt ?? event.detail.elt).closest("form");
+  function giveUp() {
+    if (underWay() && !deciding()) last.xhr.abort();
+  }
+
+  document.addEventListener("htmx:confirm", (event) => { if (deciding()) event.preventDefault(); else giveUp(); });
+  document.addEventListener("htmx:beforeRequest", ({ detail }) => { last = detail; });
+  addEventListener("popstate", () => { giveUp(); hasJustCome(); });
+
+  // What is told of an answer comes from where it was to be put; the request knows which form it was, if it was one.
+  const formOf = ({ detail }) => (detail.requestConfig.elt.matches("form") ? detail.requestConfig.elt : null);
   const attempt = (event) => {
     const form = formOf(event);
-    return form ? { form, button: pressed } : null;
+    return form ? { form, button: event.detail.requestConfig.triggeringEvent.submitter } : null;
   };
 
   const typedStays = (event) => (formOf(event) ? " What you typed is still here." : "");
@@ -68,37 +81,40 @@
   const mayHaveArrived = (event) => event.detail.requestConfig?.verb === "post" && !event.detail.xhr?.sentOffline;
   const UNKNOWN = "Your decision may have been recorded all the same. Try again to find out: it is not recorded twice.";
   const NOTHING = "Nothing was recorded, as far as the server knows. Trying again records nothing twice.";
+  const sofar = ({ detail }) => (follows(detail) ? "Your decision is recorded; only the page after it did not come. " : "");
 
   // --- what was meant for the page that has just gone -----------------------------------------------------------------
-  // Whoever is still typing, or clicks twice, has not seen what stands there now. Keys wait for a pause, buttons a moment.
+  // Whoever is still typing, or clicks twice, has not seen what stands there now. Keys wait for a pause, buttons a moment
+  // from when it was painted. What counts is when something was pressed: a busy browser hears of it much later.
   const UNSEEN = 500;
-  let swappedAt = -Infinity, keyAt = -Infinity, typingOn = false, deciding = 0;
-  const unseen = () => performance.now() - swappedAt < UNSEEN;
+  let seenFrom, keyAt = -Infinity, typingOn, frame;
+  const unseen = (event) => event.timeStamp - seenFrom < UNSEEN;
 
-  function isTypedOn() {
-    const now = performance.now(), before = keyAt;
-    keyAt = now;
-    typingOn &&= now - before < UNSEEN || unseen();
+  function isTypedOn(event) {
+    const before = keyAt;
+    keyAt = event.timeStamp;
+    typingOn &&= keyAt - before < UNSEEN || unseen(event);
     return typingOn;
   }
 
-  document.addEventListener("htmx:beforeRequest", (event) => { if (event.detail.requestConfig.verb === "post") deciding += 1; });
-  document.addEventListener("htmx:afterRequest", (event) => { if (event.detail.requestConfig.verb === "post") deciding -= 1; });
   function hasJustCome() {
-    swappedAt = performance.now();
+    seenFrom = Infinity;
     typingOn = true;
+    cancelAnimationFrame(frame);
+    frame = requestAnimationFrame(() => { frame = requestAnimationFrame(() => { seenFrom = performance.now(); }); });
   }
 
+  // What the browser has kept comes as suddenly as what it has loaded.
+  addEventListener("pageshow", ({ persisted }) => { if (persisted) hasJustCome(); });
   document.addEventListener("htmx:afterSwap", (event) => {
     if (event.detail.target?.id !== "content") return;
     hasJustCome();
-    shown = here();
     markTheWay();
     // htmx puts the focus back into the field of the same name, which is another candidate's now.
     if (types(document.activeElement)) document.activeElement.blur();
   });
   document.addEventListener("click", (event) => {
-    if (!unseen() || !event.target.closest(".decision-button, #undo button")) return;
+    if (!unseen(event) || event.target.closest("button")?.form?.method !== "post") return;
     event.preventDefault();
     event.stopPropagation();
   }, true);
@@ -129,15 +145,16 @@
     const { xhr } = event.detail;
     const again = xhr.status >= 500 || xhr.status === 429 ? attempt(event) : null;
     const recorded = xhr.status >= 500 && mayHaveArrived(event) ? ` ${isOurs(xhr) ? NOTHING : UNKNOWN}` : "";
-    say(`${sentenceOf(xhr)}${recorded}${typedStays(event)}`, again);
+    say(`${sofar(event)}${sentenceOf(xhr)}${recorded}${typedStays(event)}`, again);
   }
 
   document.addEventListener("htmx:sendError", (event) =>
-    say(`${mayHaveArrived(event) ? `No answer came. ${UNKNOWN}` : "It did not reach the server."}${typedStays(event)}`, attempt(event)));
+    say(`${sofar(event)}${mayHaveArrived(event) ? `No answer came. ${UNKNOWN}` : "It did not reach the server."}${typedStays(event)}`, attempt(event)));
   document.addEventListener("htmx:timeout", (event) =>
-    say(`The server did not answer in time.${mayHaveArrived(event) ? ` ${UNKNOWN}` : ""}${typedStays(event)}`, attempt(event)));
+    say(`${sofar(event)}The server did not answer in time.${mayHaveArrived(event) ? ` ${UNKNOWN}` : ""}${typedStays(event)}`, attempt(event)));
 
-  document.addEventListener("htmx:afterRequest", (event) => {
+  // Before what comes looks at what is kept.
+  document.addEventListener("htmx:beforeOnLoad", (event) => {
     const { xhr } = event.detail, form = formOf(event);
     if (!form || xhr.status < 200 || xhr.status >= 300 || xhr.getResponseHeader("HX-Redirect")) return;
     if (form.dataset.keep) forget(form.dataset.keep);
@@ -198,9 +215,12 @@
   const write = (candidate, draft) => keep(keyOf(candidate), Object.keys(draft).length ? draft : null);
   const forget = (candidate) => keep(keyOf(candidate), null);
 
-  document.addEventListener("input", (event) => {
-    const form = event.target.closest?.("form[data-keep]");
-    if (!form) return;
+  document.addEventListener("input", ({ target }) => {
+    const form = target.closest?.("form[data-keep]");
+    if (form) keepTyped(form);
+  });
+
+  function keepTyped(form) {
     const draft = read(form.dataset.keep), waiting = offerOfDraft() ? offered : [];
     for (const field of fieldsOf(form)) {
       if (waiting.includes(field.id)) continue;
@@ -208,7 +228,7 @@
       else draft[field.id] = valueOf(field);
     }
     write(form.dataset.keep, draft);
-  });
+  }
 
   // What came back with a refusal is what was sent, without what the server does not repeat: a secret is not kept here.
   function keepAsRefused() {
@@ -330,9 +350,11 @@
   // --- the way back to a list ---------------------------------------------------------------------------------------
   // Which list a row was opened from, which row that was, and which one was looked at since. `due` is true while that is
   // what is looked at, so that coming back leads to the row, and loading the list another time does not.
-  const here = () => location.pathname + location.search;
-  // What is on the page, which is not yet what the address names when somebody goes back before htmx has settled.
+  const addressOf = ({ pathname, search }) => pathname + search;
+  const here = () => addressOf(location);
+  // What is on the page, which is not what the address names while somebody who went back waits for the page before.
   let shown = here();
+  document.addEventListener("htmx:pushedIntoHistory", () => { shown = here(); });
   const titles = () => [...document.querySelectorAll("#content .row-title[href]")];
   const filterOf = (search) => [...new URLSearchParams(search)].filter(([name, value]) => value && name !== "cursor").sort().join("&");
   const WAY = keptAs("way", "");
@@ -344,12 +366,12 @@
 
   // What a row led to leads back to the list as it was, its page included. htmx reads a link once, right after it is there.
   function markTheWay() {
-    const way = kept(WAY), list = way && new URL(way.list, location.href);
-    if (!way || location.pathname === list.pathname) return;
+    const way = kept(WAY), list = way && new URL(way.list, location.href), { pathname } = new URL(shown, location.href);
+    if (!way || pathname === list.pathname) return;
     const back = [...document.querySelectorAll(".crumb a")].find((link) => link.pathname === list.pathname);
-    const isOnIt = way.row === location.pathname || Boolean(back) && filterOf(back.search) === filterOf(list.search);
+    const isOnIt = way.row === pathname || Boolean(back) && filterOf(back.search) === filterOf(list.search);
     if (isOnIt && back) back.href = way.list;
-    keep(WAY, { ...way, row: isOnIt ? location.pathname : way.row, due: isOnIt });
+    keep(WAY, { ...way, row: isOnIt ? pathname : way.row, due: isOnIt });
   }
 
   // Whether this is the list that somebody comes back to: then the row that they left it by has the focus. One settling
@@ -485,7 +507,7 @@
   };
 
   document.addEventListener("keydown", (event) => {
-    const typedOn = isTypedOn();
+    const typedOn = isTypedOn(event);
     if (event.isComposing || document.querySelector("dialog[open]")) return;
     const { target, key } = event;
     if (types(target)) {
@@ -498,20 +520,28 @@
       return;
     }
     if (event.ctrlKey || event.metaKey || event.altKey || event.repeat && key !== "j" && key !== "k" || !switchedOn()) return;
-    if (typedOn || deciding) { event.preventDefault(); return; }
+    if (typedOn || underWay()) { event.preventDefault(); return; }
     const element = pressedBy(key);
     if (element) press(element);
     else if (!actions[key] || actions[key]() === false) return;
     event.preventDefault();
   });
 
+  // Whoever went on through what was seen before, while this page was loading, was not heard: nobody listened yet.
+  const loaded = window.navigation?.activation?.entry.url;
+  if (loaded && addressOf(new URL(loaded)) !== here()) location.reload();
+
   offline();
   forgetWhatArrived();
   offerDrafts();
+  // What was written before this came, on a slow line.
+  for (const form of document.querySelectorAll("form[data-keep]")) keepTyped(form);
   showCurrentTab();
   reachCutTexts();
   putTicksBack();
   markTheWay();
-  if (!landed()) goOnAt(whatIsAmiss());
+  // Whoever has begun to write goes on there.
+  if (document.activeElement === document.body && !landed()) goOnAt(whatIsAmiss());
+  hasJustCome();
   fade();
 })();

@@ -74,10 +74,16 @@ def chromium(started_chromium: Browser, live_server: LiveServer, pool: Mem0Provi
         context.close()
 
 
-# A person looks before they press: what comes at once after a swap was meant for what stood there before.
-_NOTES_SWAPS = "addEventListener('htmx:afterSwap', () => { window.swappedAt = performance.now(); });"
+# A person looks before they press: what comes at once after a page, or a part of it, was meant for what stood there
+# before. They see it once it is painted, which is a frame later.
+_PAINTED = "new Promise((seen) => requestAnimationFrame(() => requestAnimationFrame(seen)))"
+_NOTES_WHAT_COMES = f"""for (const name of ['DOMContentLoaded', 'htmx:afterSwap']) addEventListener(name, async () => {{
+    window.seenFrom = Infinity;
+    await {_PAINTED};
+    window.seenFrom = performance.now();
+}});"""
 _LOOKED_AT: WeakSet[Page] = WeakSet()
-_LOOKED = "() => !(performance.now() - window.swappedAt < 550)"
+_LOOKED = "() => !(performance.now() - window.seenFrom < 550)"
 
 
 def looks_first(page: Page) -> None:
@@ -106,6 +112,11 @@ def clicks_look_first(patch: pytest.MonkeyPatch) -> None:
 
 def look(page: Page) -> None:
     page.wait_for_function(_LOOKED)
+
+
+def look_anew(page: Page) -> None:
+    """At what something that was pressed has brought out on the same page."""
+    page.evaluate(f"{_PAINTED}.then(() => new Promise((looked) => setTimeout(looked, 550)))")
 
 
 @dataclass
@@ -166,7 +177,7 @@ def window(chromium: Browser, live_server: LiveServer) -> Iterator[Callable[...,
             java_script_enabled=javascript,
         )
         context.set_default_timeout(8_000)
-        context.add_init_script(_NOTES_SWAPS)
+        context.add_init_script(_NOTES_WHAT_COMES)
         watched = Watched(context.new_page(), live_server.url, expect_failures=expect_failures)
         if javascript:
             looks_first(watched.page)

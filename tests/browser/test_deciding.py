@@ -23,7 +23,7 @@ from apps.candidates.revisions import Revision, candidate_revise
 from apps.memories.models import Memory
 from tests import ledger
 from tests.browser.checks import faults_of, wait_for_focus
-from tests.browser.conftest import PASSWORD, Watched, admit
+from tests.browser.conftest import PASSWORD, Watched, admit, look, look_anew
 from tests.conftest import add_person
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -98,7 +98,7 @@ def test_every_key_on_a_candidate(window: Window, alice: User, agent: Principal)
     expect(statement(page)).to_have_text(second.content)
     assert ledger.fresh(second).status == CandidateStatus.PENDING
     page.keyboard.press("/")
-    assert page.evaluate("document.activeElement.name") == "q"
+    expect(page.get_by_role("searchbox", name="Search memories")).to_be_focused()
     page.keyboard.press("Escape")
     page.keyboard.press("?")
     dialog = page.get_by_role("dialog", name="Keyboard shortcuts")
@@ -173,7 +173,7 @@ def test_a_lost_race_keeps_what_was_typed_and_says_what_changed(
     expect(clash.locator("del")).to_have_text("eleven")
     expect(clash.locator("ins")).to_have_text("ten")
     expect(page.locator("#approve-content")).to_have_value("What erin typed.")
-    assert page.evaluate("document.activeElement.id") == "clash"
+    wait_for_focus(page, "clash")
     first.page.keyboard.press("r")
     first.page.keyboard.type("A guess.")
     first.page.reload()
@@ -468,39 +468,61 @@ def test_trying_again_knows_which_decision_it_was(window: Window, alice: User, a
 
 
 # --- what was meant for the page that has just gone -----------------------------------------------------------
+def stop_the_clock(page: Page) -> None:
+    """From now on time passes by ``page.clock.run_for`` alone, however busy the machine is."""
+    page.clock.pause_at(page.evaluate("Date.now() / 1000") + 60)
+
+
+def types_on(page: Page, text: str) -> None:
+    for character in text:
+        page.keyboard.type(character)
+        page.clock.run_for(60)
+
+
 def test_whoever_types_on_decides_about_nothing(window: Window, alice: User, agent: Principal) -> None:
     rows = [ledger.propose(agent) for _ in range(3)]
     seen = window(alice)
     page = seen.page
+    page.clock.install()
     seen.go(url(rows[0]))
     page.keyboard.press("r")
     page.keyboard.type("It is not so")
+    stop_the_clock(page)
     page.keyboard.press("Control+Enter")
-    page.keyboard.type(" because a jury erred, and a query", delay=60)
+    types_on(page, " because a jury erred, and a query")
     expect(statement(page)).to_have_text(rows[1].content)
-    page.keyboard.type(" after all, as a rule", delay=60)
+    types_on(page, " after all, as a rule")
     assert [ledger.fresh(row).status for row in rows] == ["rejected", "pending", "pending"]
     expect(statement(page)).to_have_text(rows[1].content)
-    page.wait_for_timeout(600)  # a pause, and then a key is meant
+    page.clock.run_for(600)  # a pause, and then a key is meant
     page.keyboard.press("a")
     expect(statement(page)).to_have_text(rows[2].content)
 
 
-@pytest.mark.parametrize("apart", [0, 120, 250, 400])
-def test_who_clicks_twice_decides_once(window: Window, alice: User, agent: Principal, apart: int) -> None:
+@pytest.mark.parametrize("after", [None, 0, 120, 250, 400])
+def test_who_clicks_twice_decides_once(window: Window, alice: User, agent: Principal, after: int | None) -> None:
+    """At once, or so many milliseconds after the next one stands there."""
     first, second = ledger.propose(agent), ledger.propose(agent)
     seen = window(alice)
     page = seen.page
+    page.clock.install()
     seen.go(url(first))
+    look(page)
+    stop_the_clock(page)
     box = page.locator("#approve .button-approve").first.bounding_box()
     assert box is not None
     place = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.mouse.click(*place)
-    page.wait_for_timeout(apart)
+    if after is not None:
+        expect(statement(page)).to_have_text(second.content)
+        page.clock.run_for(after)
     page.mouse.click(*place)
     expect(statement(page)).to_have_text(second.content)
     page.wait_for_timeout(300)
     assert [ledger.fresh(row).status for row in (first, second)] == ["approved", "pending"]
+    page.clock.run_for(600)
+    page.mouse.click(*place)
+    expect(page.locator("#messages")).to_contain_text("Approved as M-2.")
 
 
 def test_a_page_decides_in_nobody_elses_name(window: Window, alice: User, erin: User, agent: Principal) -> None:
@@ -547,7 +569,7 @@ def test_an_amendment_that_waits_is_not_passed_over_by_approving(
     page.locator("#reject-reason").fill("No")
     page.locator("#reject-reason").fill("")
     page.locator("#reject-reason").blur()
-    page.wait_for_timeout(600)
+    page.wait_for_timeout(600)  # a pause after what was typed, so that a key is meant
     if by == "key":
         page.keyboard.press("a")
     else:
@@ -649,7 +671,6 @@ def test_a_folded_statement_is_shown_before_it_is_approved(
     seen.go(url(row))
 
     def approve() -> None:
-        page.wait_for_timeout(600)
         if by == "key":
             page.keyboard.press("a")
         else:
@@ -658,6 +679,7 @@ def test_a_folded_statement_is_shown_before_it_is_approved(
     approve()
     expect(page.locator("#messages")).to_contain_text("Read it to the end first; press again to approve.")
     expect(page.locator(".fold")).to_have_attribute("open", "")
+    look_anew(page)
     assert ledger.fresh(row).status == CandidateStatus.PENDING
     page.get_by_text("Show less").click()
     approve()
@@ -709,7 +731,7 @@ def test_five_hundred_at_once_of_which_three_fail(
     approve.click()
     expect(page.locator("#messages")).to_contain_text("Look at all of them first; press again to approve.")
     expect(page.get_by_text(rows[-1].content)).to_be_visible()
-    page.wait_for_timeout(550)  # a press right after it has unfolded was meant for what stood there before
+    look_anew(page)  # a press right after it has unfolded was meant for what stood there before
     assert not Memory.objects.exists()
     approve.click()
     expect(page.get_by_role("heading", level=1)).to_have_text("497 approved, 3 not", timeout=90_000)

@@ -54,7 +54,7 @@ def opens(page: Page, row: Candidate) -> None:
 
 @contextmanager
 def goes_back_at_once(page: Page) -> Iterator[None]:
-    """Back before what has come has settled, which takes htmx 20 ms; the page before comes only after that."""
+    """Back as soon as something has come; the page before comes only after a while."""
 
     def comes_late(route: Route) -> None:
         if route.request.is_navigation_request():
@@ -94,7 +94,7 @@ def test_both_ways_back_lead_to_the_row_that_was_opened(
 
 
 def test_whoever_goes_back_at_once_lands_there_too(window: Window, alice: User, agent: Principal) -> None:
-    """Before htmx has told that what it put there has settled, when the address is the list's again already."""
+    """When the address is the list's again, and what is on the page is not."""
     rows = waiting(agent, ROWS + 2)
     seen = window(alice)
     page = seen.page
