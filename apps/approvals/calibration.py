@@ -29,6 +29,10 @@ class Calibration:
     decided: int
     approved: int
 
+    @property
+    def share(self) -> float:
+        return self.approved / self.decided
+
     def __str__(self) -> str:
         approved = "none was" if not self.approved else "1 was" if self.approved == 1 else f"{self.approved:,} were"
         return f"Of {self.decided:,} like this, {approved} approved."

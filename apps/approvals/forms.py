@@ -16,7 +16,7 @@ from apps.approvals.models import MAX_NAME
 from apps.candidates.models import CandidateStatus
 from apps.candidates.proposal import ScopeInput
 from apps.candidates.selectors import QueueFilter
-from apps.core.errors import FieldError, Malformed
+from apps.core.errors import DomainError, FieldError, Malformed
 from apps.core.forms import Day, FilterForm, Lines, Names, PageForm, Share, Text, choices
 from apps.core.screening import HIDDEN_CHARACTERS, INSTRUCTIONS
 from apps.core.screening.exclusions import INDIVIDUALS, TRANSIENT
@@ -191,6 +191,17 @@ class DecideForm(PageForm):
 
     version = VersionField()
     reason = Text(label="Reason", rows=3)
+
+
+class RejectForm(DecideForm):
+    """Why it is not to be remembered; without a reason the field says what one is for."""
+
+    def add_refusal(self, error: DomainError) -> None:
+        blank = [about for about in error.errors if about.field == "reason" and getattr(about, "kind", "") == "blank"]
+        if not blank:
+            super().add_refusal(error)
+        else:
+            self.add_error("reason", "Write a reason first: rejecting needs one.")
 
 
 _ITEM = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}):([0-9]{1,12})")

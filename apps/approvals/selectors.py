@@ -29,7 +29,7 @@ from apps.candidates.services import effective_confidence
 from apps.core.clock import now
 from apps.core.errors import Forbidden
 from apps.core.pagination import MAX_COUNTED
-from apps.memories.facets import Facets, counts_of, facets_of
+from apps.memories.facets import MOST, Facets, counts_of, facets_of
 from apps.memories.history import Entry, history_of, memories_by_id
 from apps.memories.models import IN_FORCE, Memory, MemoryQuerySet, Supersession
 from apps.memories.selectors import memories_visible, scopes_shown
@@ -159,16 +159,31 @@ def next_to_review(principal: Principal, asked: QueueFilter, after: Candidate) -
     return found
 
 
-def neighbours(principal: Principal, asked: QueueFilter, candidate: Candidate) -> tuple[UUID | None, UUID | None]:
-    """What stands before and after it in the same list."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """What stands before and after one in its list, and how many do: it is the ``at``-th of ``of``.
+
+    The place is told of what is worked off, and no further than the queue is counted.
+    """
+
+    previous: UUID | None
+    next: UUID | None
+    at: int | None = None
+    of: int = 0
+
+
+def around(principal: Principal, asked: QueueFilter, candidate: Candidate) -> Around:
     rows = queue(principal, asked)
     before = Q(created_at__lt=candidate.created_at) | Q(created_at=candidate.created_at, pk__lt=candidate.pk)
     after = Q(created_at__gt=candidate.created_at) | Q(created_at=candidate.created_at, pk__gt=candidate.pk)
     earlier = rows.filter(before).order_by("-created_at", "-id").values_list("pk", flat=True).first()
     later = rows.filter(after).order_by("created_at", "id").values_list("pk", flat=True).first()
-    # What was decided is listed from the newest.
-    open_ones = (asked.status or CandidateStatus.PENDING) in OPEN
-    return (earlier, later) if open_ones else (later, earlier)
+    if (asked.status or CandidateStatus.PENDING) not in OPEN:
+        return Around(previous=later, next=earlier)  # what was decided is listed from the newest
+    counted = {"before": rows.filter(before), "itself": rows.filter(pk=candidate.pk), "all": rows}
+    counts = counts_of(principal, {name: each.order_by(*QUEUE_ORDER) for name, each in counted.items()})
+    known = counts["itself"] and counts["before"] < MOST
+    return Around(previous=earlier, next=later, at=counts["before"] + 1 if known else None, of=counts["all"])
 
 
 # --- one candidate ------------------------------------------------------------------------------------------

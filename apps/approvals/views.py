@@ -20,7 +20,16 @@ from apps.accounts.pages import PageRequest, page
 from apps.approvals import last_decision, policy, services, shortcuts
 from apps.approvals.bulk import Outcome, candidates_decide, matching
 from apps.approvals.claims import candidate_claim
-from apps.approvals.forms import FLAGS, TAKEN_UP, ApproveForm, DecideForm, QueueFilterForm, SaveFilterForm, bulk_items
+from apps.approvals.forms import (
+    FLAGS,
+    TAKEN_UP,
+    ApproveForm,
+    DecideForm,
+    QueueFilterForm,
+    RejectForm,
+    SaveFilterForm,
+    bulk_items,
+)
 from apps.approvals.models import SavedFilter
 from apps.approvals.saved_filters import (
     saved_filter_open_with,
@@ -30,8 +39,8 @@ from apps.approvals.saved_filters import (
 )
 from apps.approvals.selectors import (
     Sheet,
+    around,
     learned_lately,
-    neighbours,
     next_to_review,
     proposed_lately,
     queue_counts,
@@ -365,21 +374,24 @@ def _candidate_page(
         "flag_names": FLAGS,
         "clash": _clash(page_sheet, refusal, sent) if refusal else None,
         "approve": sent.get("approve") or _approve_form(request, page_sheet),
-        "reject": sent.get("reject") or DecideForm(initial=page_sheet.initial, auto_id="reject-%s"),
+        "reject": sent.get("reject") or RejectForm(initial=page_sheet.initial, auto_id="reject-%s"),
         "reopen": sent.get("reopen") or DecideForm(initial=page_sheet.initial, auto_id="reopen-%s"),
         "sent": sent,
-        **_neighbours(request, row),
+        **_around(request, row),
     }
     return render_framed(request, "review/candidate.html", context, status=refusal.status if refusal else status)
 
 
-def _neighbours(request: PageRequest, row: Candidate) -> dict[str, str | None]:
+def _around(request: PageRequest, row: Candidate) -> dict[str, Any]:
     """Where the keys for the next and the previous one lead, in the list that the address names."""
     asked = _asked(request)
-    earlier, later = neighbours(request.principal, asked, row) if asked is not None else (None, None)
+    if asked is None:
+        return {}
+    found = around(request.principal, asked, row)
     return {
-        "previous_url": _candidate_url(earlier, request) if earlier else None,
-        "next_url": _candidate_url(later, request) if later else None,
+        "previous_url": _candidate_url(found.previous, request) if found.previous else None,
+        "next_url": _candidate_url(found.next, request) if found.next else None,
+        "place": found,
     }
 
 
@@ -446,7 +458,7 @@ def approve(request: PageRequest, candidate_id: UUID) -> HttpResponseBase:
 @page(to="reject a candidate", sent="rejection")
 def reject(request: PageRequest, candidate_id: UUID) -> HttpResponseBase:
     row = _to_decide(request, candidate_id, Action.REJECT)
-    form = DecideForm(request.POST, auto_id="reject-%s")
+    form = RejectForm(request.POST, auto_id="reject-%s")
     if not form.is_valid():
         return _candidate_page(request, row, forms={"reject": form}, status=422)
     try:

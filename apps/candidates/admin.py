@@ -1,19 +1,22 @@
-"""The queue and its verdicts, to look at. Deciding is done on the review pages, where the gate is."""
+"""Queue, verdicts and notes of tasks, to look at. Deciding is done on the review pages, where the gate is."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
+from urllib.parse import urlencode
 
 from django.contrib import admin
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from apps.accounts.principal import Principal
 from apps.candidates.models import Candidate, CandidateEvidence
+from apps.core.clock import now
 from apps.memories.admin import (
     MAX_LINKED,
     LedgerAdmin,
@@ -26,8 +29,9 @@ from apps.memories.admin import (
     source_link,
     verdict_link,
 )
-from apps.memories.models import Action, Memory, SubjectKind, Verdict
+from apps.memories.models import Action, Memory, SubjectKind, TaskNote, Verdict
 from apps.memories.selectors import memories_visible
+from apps.memories.words import AllWords
 
 
 @admin.register(Candidate)
@@ -150,3 +154,102 @@ class VerdictAdmin(LedgerAdmin):
     @admin.display(description="reason")
     def reason_start(self, verdict: Verdict) -> str:
         return excerpt(verdict.reason)
+
+
+_LATEST_NOTES: Final = 500
+_TASKS: Final = 30
+
+
+class TaskFilter(admin.SimpleListFilter):
+    """The tasks that the latest notes are of; any other one is named in the address, or searched for."""
+
+    title = "task"
+    parameter_name = "task"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        latest = model_admin.get_queryset(request).order_by("-created_at", "-id")
+        names = latest.values_list("task", flat=True)[:_LATEST_NOTES]
+        tasks = [*dict.fromkeys(names)][:_TASKS]
+        chosen = self.value()
+        return [(task, task) for task in ([] if chosen in (None, *tasks) else [chosen]) + tasks]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        task = self.value()
+        return queryset if task is None else queryset.filter(task=task)
+
+
+class ExpiryFilter(admin.SimpleListFilter):
+    """What has expired is served to nobody, and here until the worker deletes it."""
+
+    title = "expired"
+    parameter_name = "expired"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("no", "No"), ("yes", "Yes, not yet deleted")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        match self.value():
+            case "no":
+                return queryset.filter(expires_at__gt=now())
+            case "yes":
+                return queryset.filter(expires_at__lte=now())
+            case _:
+                return queryset
+
+
+@admin.register(TaskNote)
+class TaskNoteAdmin(LedgerAdmin):
+    """Here rather than beside the memories: a note is written, proposed and deleted by this room."""
+
+    audit_kind = "note"
+    list_display = ["task", "summary", "type", "disposition", "origin_name", "created_at", "expires_at", "embedded"]
+    list_display_links = ["summary"]
+    list_select_related = ["type"]
+    list_filter = [ExpiryFilter, ("embedded_at", admin.EmptyFieldListFilter), "disposition", "type", TaskFilter]
+    search_fields = ["content"]
+    search_help_text = "Words of the note, a part of its task's name, or its id."
+    searched_text = "search_vector"
+    ordering = ["-created_at", "-id"]
+    shown = (
+        *("task_link", "content", "type", "scope", "disposition", "disposed_by", "disposed_at"),
+        *("origin_name", "sources", "proposed_link"),
+        *("created_at", "expires_at", "embedded_at", "id", "fingerprint"),
+    )
+
+    def visible(self, rows: QuerySet[Any], principal: Principal) -> QuerySet[Any]:
+        return rows.filter(audience_ids__contained_by=list(principal.audience_ids))
+
+    def exact_match(self, term: str) -> Q | None:
+        found = super().exact_match(term)
+        if found is not None:
+            return found
+        return Q(task__icontains=term) | Q(search_vector=AllWords(term))
+
+    @admin.display(description="note")
+    def summary(self, note: TaskNote) -> str:
+        return excerpt(note.content)
+
+    @admin.display(description="embedded", boolean=True)
+    def embedded(self, note: TaskNote) -> bool:
+        return note.embedded_at is not None
+
+    @admin.display(description="task")
+    def task_link(self, note: TaskNote) -> str:
+        address = f"{reverse('candidates:tasks')}?{urlencode({'task': note.task})}"
+        return format_html('<a href="{}">{}</a>', address, note.task)
+
+    @admin.display(description="scope")
+    def scope(self, note: TaskNote) -> str:
+        return scope_text(note)
+
+    @admin.display(description="sources")
+    def sources(self, note: Any) -> str:
+        rows = note.evidence.filter(seen_source(note.reader)).select_related("source")
+        return listed(source_link(row.source, row.quote) for row in rows[:MAX_LINKED])
+
+    @admin.display(description="proposed as")
+    def proposed_link(self, note: Any) -> str:
+        mine = list(note.reader.audience_ids)
+        rows = Candidate.objects.filter(workspace=note.workspace_id, audience_ids__contained_by=mine)
+        candidate = rows.filter(pk=note.proposed_as).first()
+        return link(candidate, excerpt(candidate.content)) if candidate is not None else "—"

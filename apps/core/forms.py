@@ -171,6 +171,11 @@ class FilterForm(PageForm):
         return "This" if name in self.fields else f"“{name}”"
 
     @property
+    def given(self) -> int:
+        """How many of the fields that are shown hold something, for where they lie folded."""
+        return sum(bool(self.data.get(field.name, "").strip()) for field in self.visible_fields())
+
+    @property
     def values(self) -> dict[str, Any]:
         """What was asked for, without whatever was left empty; call it on a valid form."""
         return {name: value for name, value in self.cleaned_data.items() if value not in ("", None)}

@@ -418,6 +418,7 @@
     all.checked = number === boxes().length;
     all.indeterminate = number > 0 && !all.checked;
     document.querySelector("[data-ticked]").textContent = number ? `${number} ticked` : "";
+    for (const place of document.querySelectorAll("[data-ticked-number]")) place.textContent = number ? ` ${number}` : "";
   }
 
   document.addEventListener("change", ({ target }) => {

@@ -658,12 +658,26 @@ def test_reject(page: Client, candidate: Candidate) -> None:
     assert "Rejected" in shown and "Not so." in shown
 
 
-@pytest.mark.parametrize("reason", ["", "  ", "x" * 2_001])
-def test_a_rejection_needs_a_reason(page: Client, candidate: Candidate, reason: str) -> None:
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("", "Write a reason first: rejecting needs one."),
+        ("  ", "Write a reason first: rejecting needs one."),
+        ("x" * 2_001, "2,000"),
+    ],
+)
+def test_a_rejection_needs_a_reason(page: Client, candidate: Candidate, reason: str, said: str) -> None:
     answer = page.post(at(candidate, "reject/"), {"version": candidate.version, "reason": reason})
     assert answer.status_code == 422
-    assert answer.context["reject"].errors["reason"]
+    (complaint,) = answer.context["reject"].errors["reason"]
+    assert said in complaint
     assert ledger.fresh(candidate).status == CandidateStatus.PENDING
+
+
+def test_what_else_is_wrong_with_a_rejection_is_said_beside_it(page: Client, candidate: Candidate) -> None:
+    answer = page.post(at(candidate, "reject/"), {"version": "no number", "reason": ""})
+    assert answer.status_code == 422
+    assert "does not say which version" in words(answer)
 
 
 def test_reopen_a_rejection_and_an_approval(page: Client, candidate: Candidate) -> None:
@@ -720,6 +734,22 @@ def test_a_report_with_another_wording_replaces(page: Client, agent: Principal, 
     assert ledger.fresh(memory).status == MemoryStatus.SUPERSEDED
 
 
+def test_whatever_approves_says_what_else_that_does(
+    page: Client, agent: Principal, bot: Principal, reviewer: Principal
+) -> None:
+    """On a phone the button stands apart from the rest of the form."""
+    old, other = ledger.remember(bot, reviewer), ledger.remember(bot, reviewer)
+    for candidate, said in (
+        (ledger.propose(agent), "Approve"),
+        (ledger.propose(agent, supersedes=(old.label,)), f"Approve and replace {old.label}"),
+        (ledger.report(agent, other), f"Approve and retire {other.label}"),
+    ):
+        shown = text(page.get(at(candidate)))
+        bar = shown[shown.index('class="decide-bar"') :]
+        assert f"</svg><span>{said}</span></button>" in bar
+        assert said in words(page.get(at(candidate)))
+
+
 # --- going on -----------------------------------------------------------------------------------------------
 def test_after_a_decision_comes_the_next_in_the_same_filter(page: Client, agent: Principal, bot: Principal) -> None:
     first, _, third = ledger.propose(agent), ledger.propose(bot), ledger.propose(agent)
@@ -731,6 +761,33 @@ def test_after_a_decision_comes_the_next_in_the_same_filter(page: Client, agent:
     last = page.post(at(third, "reject/") + "?origin=robo", {"version": third.version, "reason": "No."})
     assert last.headers["Location"] == "/review/?origin=robo"
     assert "Rejected." in words(page.get("/review/?origin=robo"))
+
+
+def test_the_place_in_the_queue_is_told(page: Client, agent: Principal, bot: Principal) -> None:
+    first, second, third = ledger.propose(agent), ledger.propose(bot), ledger.propose(agent)
+    for candidate, query, said in (
+        (first, "", "Candidate 1 of 3"),
+        (third, "", "Candidate 3 of 3"),
+        (third, "?origin=robo", "Candidate 2 of 2"),
+    ):
+        assert said in words(page.get(at(candidate) + query))
+    for outside in (at(second) + "?origin=robo", at(second) + "?status=approved", at(second) + "?status=bogus"):
+        assert "Candidate " not in words(page.get(outside))
+    page.post(at(first, "approve/"), {"version": first.version})
+    assert "Candidate 1 of 2" in words(page.get(at(second)))
+    assert "Candidate " not in words(page.get(at(first)))
+    assert "Candidate " not in words(page.get(at(first) + "?status=approved"))
+
+
+def test_the_place_is_told_no_further_than_the_queue_is_counted(
+    page: Client, agent: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("apps.memories.facets.MOST", 2)
+    monkeypatch.setattr("apps.approvals.selectors.MOST", 2)
+    monkeypatch.setattr("apps.core.templatetags.pages.bounded.__defaults__", (2,))
+    rows = [ledger.propose(agent) for _ in range(4)]
+    assert "Candidate 2 of 2+" in words(page.get(at(rows[1])))
+    assert "Candidate " not in words(page.get(at(rows[2])))
 
 
 def test_what_others_look_at_is_left_to_them_while_there_is_more(page: Client, agent: Principal, erin: User) -> None:

@@ -265,6 +265,36 @@ def test_an_unknown_name_is_said_to_be_unknown(page: Client, mixed: None) -> Non
     assert "There is no domain “nowhere” here." in text(page.get(QUEUE, {"domain": "nowhere"}))
 
 
+@pytest.mark.parametrize(
+    ("address", "given"),
+    [
+        ("/review/", None),
+        ("/review/?status=pending", None),
+        ("/review/?repo=acme/pay&q=retries&status=pending&age=3", 3),
+        ("/memories/?status=all", None),
+        ("/memories/?repo=acme/pay", 1),
+        ("/captured/?outcome=queued&days=3", 1),
+        ("/audit/?actor=robo&since=2026-01-01", 2),
+    ],
+)
+def test_a_folded_filter_says_how_much_of_it_is_in_use(page: Client, address: str, given: int | None) -> None:
+    shown = text(page.get(address))
+    summary = shown[shown.index('<details class="filter-fold">') :].split("</summary>")[0]
+    assert ("in use" in summary) is (given is not None)
+    assert given is None or f'<span class="count">{given}<' in summary
+
+
+def test_a_filter_that_will_not_do_is_not_folded(page: Client) -> None:
+    for address in ("/review/?age=x", "/memories/?type=nope", "/captured/?days=x", "/audit/?since=x"):
+        assert '<details class="filter-fold" open>' in text(page.get(address)), address
+
+
+def test_where_nobody_counted_what_waits_there_is_no_number(page: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert '<span id="waiting-count" class="count">0<' in text(page.get("/memories/"))
+    monkeypatch.setattr("apps.approvals.context_processors.waiting_count", lambda _: None)
+    assert '<span id="waiting-count" class="count" hidden>' in text(page.get("/memories/"))
+
+
 def test_tabs_count_what_the_filter_admits(page: Client, mixed: None) -> None:
     assert page.get(QUEUE).context["counts"]["pending"] == 3
     counts = page.get(QUEUE, {"origin": "robo"}).context["counts"]

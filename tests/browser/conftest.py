@@ -168,6 +168,7 @@ def window(chromium: Browser, live_server: LiveServer) -> Iterator[Callable[...,
         size: str = "desk",
         theme: str = "light",
         javascript: bool = True,
+        fingers: bool = False,
         expect_failures: bool = False,
     ) -> Watched:
         width, height = SIZES[size]
@@ -175,6 +176,8 @@ def window(chromium: Browser, live_server: LiveServer) -> Iterator[Callable[...,
             viewport={"width": width, "height": height},
             color_scheme=theme,  # type: ignore[arg-type]
             java_script_enabled=javascript,
+            has_touch=fingers,
+            is_mobile=fingers,
         )
         context.set_default_timeout(8_000)
         context.add_init_script(_NOTES_WHAT_COMES)

@@ -499,3 +499,18 @@ def test_a_chain_is_drawn_and_said_in_words(member: Client, bot: Principal, revi
     assert f"Replaces {first.label}" in words(page)
     assert text(page).count("chain-dot-superseded") == 1
     assert "chain-dot-current" in text(page)
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("", "Nothing is remembered yet"),
+        ("?status=all", "Nothing is remembered yet"),
+        ("?status=disputed", "Nothing is disputed"),
+        ("?status=superseded", "Nothing is superseded"),
+        ("?status=retired", "Nothing is retired"),
+        ("?status=retired&repo=acme/pay", "Nothing matches"),
+    ],
+)
+def test_where_nothing_is_listed_it_is_said_what_would_be(member: Client, query: str, said: str) -> None:
+    assert f"<h2>{said}</h2>" in text(member.get(f"/memories/{query}"))

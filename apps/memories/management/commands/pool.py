@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol, TypeVar
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
@@ -13,14 +14,30 @@ from django.db import connection
 from apps.accounts.models import Workspace
 from apps.core.errors import DomainError
 from apps.core.progress import Progress
-from apps.memories.auditing import Drift, drifts, repair
+from apps.memories.auditing import drifts, repair
 from apps.memories.models import GenerationState, Memory, PoolGeneration
+from apps.memories.note_auditing import note_drifts, note_repair, notes_audited
 from apps.memories.pool import pool_table
-from apps.memories.providers.base import ProviderError
+from apps.memories.providers.base import MemoryProvider, ProviderError
 from apps.memories.providers.registry import get_provider, make_embedder
 from apps.memories.rebuild import rebuild, retired_drop
 
 SHOWN = 50
+
+
+class Disagreement(Protocol):
+    """What the pool says otherwise than the tables, about a memory or a note."""
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def is_repairable(self) -> bool: ...
+
+    def sentence(self) -> str: ...
+
+
+Found = TypeVar("Found", bound=Disagreement)
 
 
 class Command(BaseCommand):
@@ -29,9 +46,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
         actions.add_parser("status", help="Generations, their embedders and sizes.")
-        audit = actions.add_parser("audit", help="Compare ledger and pool row by row; exits with 1 on drift.")
+        audit = actions.add_parser("audit", help="Compare memories and notes with the pool; exits with 1 on drift.")
         audit.add_argument("--repair", action="store_true", help="Mend what needs no guessing.")
-        audit.add_argument("--workspace", help="Only this workspace's memories.")
+        audit.add_argument("--workspace", help="Only what belongs to this workspace.")
         build = actions.add_parser("rebuild", help="Build a new generation from the ledger and switch to it.")
         build.add_argument("--embedder", default=settings.FIRM_MEMORY_EMBEDDER)
         build.add_argument("--dimensions", type=int, help="Needed for embedders other than the local one.")
@@ -59,26 +76,37 @@ class Command(BaseCommand):
 
     def _audit(self, options: dict[str, Any]) -> None:
         workspace_id = _workspace_id(options["workspace"])
-        live = PoolGeneration.objects.get(state=GenerationState.LIVE)
+        live = PoolGeneration.objects.get(state=GenerationState.LIVE).number
+        mend = options["repair"]
         memories = Memory.objects.filter(**({"workspace": workspace_id} if workspace_id else {}))
-        total, progress = memories.count(), Progress("memories compared", self.stderr.write)
+        found = drifts(generation=live, workspace_id=workspace_id)
+        left = self._compare("memories", memories.count(), found, repair if mend else None)
+        noted = note_drifts(generation=live, workspace_id=workspace_id)
+        left += self._compare("notes", notes_audited(workspace_id).count(), noted, note_repair if mend else None)
+        if left:
+            sys.exit(1)
+
+    def _compare(
+        self,
+        what: str,
+        total: int,
+        items: Iterator[Found | int],
+        mender: Callable[[Found, MemoryProvider], bool] | None,
+    ) -> int:
+        """Report what is found, and mend it where there is something to mend it with; how much is left."""
+        progress = Progress(f"{what} compared", self.stderr.write)
         found = mended = 0
-        for item in drifts(generation=live.number, workspace_id=workspace_id):
+        for item in items:
             if isinstance(item, int):
                 progress.show(item, max(total, item))
                 continue
             found += 1
-            mended += self._report(item, found, mend=options["repair"])
-        self.stdout.write(f"{total:,} memories compared, {found:,} disagreements, {mended:,} mended.")
-        if found > mended:
-            sys.exit(1)
-
-    def _report(self, drift: Drift, found: int, *, mend: bool) -> bool:
-        mended = mend and repair(drift, get_provider())
-        if found <= SHOWN:
-            advice = " Mended." if mended else " Rebuild the pool to mend it." if not drift.is_repairable else ""
-            self.stdout.write(f"{drift.sentence()}{'' if drift.kind == 'surplus' else advice}")
-        return mended
+            was_mended = mender is not None and mender(item, get_provider())
+            mended += was_mended
+            if found <= SHOWN:
+                self.stdout.write(f"{item.sentence()}{_advice(item, was_mended)}")
+        self.stdout.write(f"{total:,} {what} compared, {found:,} disagreements, {mended:,} mended.")
+        return found - mended
 
     def _rebuild(self, options: dict[str, Any]) -> None:
         name = options["embedder"]
@@ -95,6 +123,12 @@ class Command(BaseCommand):
         if options["drop_retired"]:
             dropped = ", ".join(map(pool_table, retired_drop()))
             self.stdout.write(f"Removed: {dropped or 'nothing'}.")
+
+
+def _advice(item: Disagreement, was_mended: bool) -> str:
+    if was_mended:
+        return " Mended."
+    return "" if item.is_repairable or item.kind == "surplus" else " Rebuild the pool to mend it."
 
 
 def _workspace_id(slug: str | None) -> int | None:
