@@ -23,6 +23,7 @@ from apps.memories.providers.base import ProviderError
 from apps.memories.providers.mem0.provider import Mem0Provider
 from tests.approvals.dying import MOMENTS
 from tests.forking import forks
+from tests.in_time import in_time
 from tests.ledger import approve, fresh, of_person, of_token, propose, remember
 from tests.memories.providers.doubles import HashingEmbedder
 
@@ -110,14 +111,11 @@ def test_an_embedder_that_hangs_is_waited_for_so_long_and_no_longer(api, alice, 
     provider = Mem0Provider(Hanging(name="local", dimensions=384), document_seconds=0.3)
     client = api(alice)
     with registry.override(provider):
-        started = time.monotonic()
-        response = approve_over_rest(client, candidate)
-        took = time.monotonic() - started
+        response = in_time(lambda: approve_over_rest(client, candidate), below=3)
     let_go.set()
 
     assert response.status_code == 503
     assert "did not answer within 0.3 seconds" in response.json()["detail"]
-    assert took < 3
     assert ledger() == before
 
 
@@ -302,8 +300,7 @@ def terminate_own_backend() -> None:
     other = connection.copy()
     try:
         with other.cursor() as cursor:
-            cursor.execute("SELECT pg_terminate_backend(%s)", [pid])
-        time.sleep(0.1)
+            cursor.execute("SELECT pg_terminate_backend(%s, 30000)", [pid])
     finally:
         other.close()
 
@@ -360,7 +357,7 @@ def child_environment() -> dict[str, str]:
     }
 
 
-def lock_is_free(candidate: Candidate, seconds: float = 5.0) -> bool:
+def lock_is_free(candidate: Candidate, seconds: float = 30.0) -> bool:
     """PostgreSQL notices that the process is gone and gives its locks back."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

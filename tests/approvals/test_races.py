@@ -24,6 +24,7 @@ from apps.sources.models import Source
 from tests.at_once import at_once, in_background, kinds
 from tests.capture.doubles import an_event
 from tests.conftest import issue
+from tests.in_time import until
 from tests.ledger import (
     a_body,
     a_source,
@@ -409,13 +410,6 @@ def waits_for_a_lock() -> bool:
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = 827343 AND NOT granted")
         return bool(cursor.fetchone()[0])
-
-
-def until(condition, seconds=30):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def recorders(proposer, commit):

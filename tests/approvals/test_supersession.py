@@ -15,6 +15,7 @@ from apps.core.problems import as_domain_error
 from apps.memories.lifecycle import edges_write
 from apps.memories.models import Action, EdgeKind, Memory, Supersession, Verdict
 from apps.memories.tasks import refresh_ended
+from apps.retrieval import services
 from tests.ledger import (
     a_source,
     approve,
@@ -322,19 +323,12 @@ def test_when_the_moment_has_come_the_worker_says_so(proposer, reviewer, pool, t
     assert refresh_ended() == "0 memories have ended."
 
 
-def test_a_search_does_not_wait_for_the_worker(client, proposer, reviewer):
+def test_a_search_does_not_wait_for_the_worker(client, proposer, reviewer, tomorrow, monkeypatch):
     """The status is a copy; what a search goes by are the moments."""
     old = remember(proposer, reviewer, "Payments go through Initech.")
-    new = remember(
-        proposer,
-        reviewer,
-        "Payments go through Hooli.",
-        valid_from=now() + timedelta(milliseconds=300),
-        supersedes=[old],
-    )
-    import time
-
-    time.sleep(0.5)
+    new = remember(proposer, reviewer, "Payments go through Hooli.", valid_from=tomorrow, supersedes=[old])
+    assert served(client) == {old.label}
+    monkeypatch.setattr(services, "now", lambda: tomorrow + timedelta(seconds=1))
 
     assert fresh(old).status == "active"
     assert served(client) == {new.label}

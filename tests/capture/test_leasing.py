@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
 from datetime import timedelta
 
 import pytest
 from django.db import connection
 from django.db.models.functions import Now
 
-from apps.capture import leasing
 from apps.capture.leasing import (
     MAX_ATTEMPTS,
     LeaseLost,
@@ -24,6 +22,7 @@ from apps.capture.leasing import (
 )
 from apps.capture.models import CaptureEvent, EventState
 from tests.capture.doubles import an_event
+from tests.in_time import until
 
 pytestmark = pytest.mark.django_db
 
@@ -144,15 +143,15 @@ def test_waits_grow_and_are_spread():
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_worker_at_long_work_stays_the_one(bot, monkeypatch):
-    monkeypatch.setattr(leasing, "LEASE", timedelta(seconds=0.6))
+def test_a_worker_at_long_work_stays_the_one(bot):
     event = an_event(bot)
     lease, _ = lease_due(1)
     with heartbeat(lease, seconds=0.1):
-        time.sleep(1.2)
+        for _ in range(2):
+            expire(event)
+            until(lambda: leased_now(event))
         assert lease_due(10, fresh=False)[1] == []
-        assert leased_now(event)
-    time.sleep(0.8)
+    expire(event)
     assert lease_due(10, fresh=False)[1] == [event.pk]
 
 

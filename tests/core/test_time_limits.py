@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 
 import psycopg
 import pytest
 from django.db import OperationalError, ProgrammingError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
+from apps.core import time_limits
 from apps.core.time_limits import is_timeout, reading_within, waiting_for_locks_within
+from tests.in_time import in_time
 
 pytestmark = pytest.mark.django_db
 
@@ -26,11 +29,12 @@ def setting(name: str) -> object:
 
 
 def test_a_statement_that_takes_too_long_is_stopped_and_known_as_such() -> None:
-    started = time.monotonic()
-    with pytest.raises(OperationalError) as stopped, reading_within(0.2):
-        run("SELECT pg_sleep(5)")
-    assert time.monotonic() - started < 1
-    assert is_timeout(stopped.value)
+    def stopped() -> Exception:
+        with pytest.raises(OperationalError) as error, reading_within(0.2):
+            run("SELECT pg_sleep(5)")
+        return error.value
+
+    assert is_timeout(in_time(stopped, below=1))
     assert setting("statement_timeout") == "0"
 
 
@@ -59,14 +63,17 @@ def test_nothing_is_written() -> None:
     assert run("SELECT to_regclass('never_there')") is None
 
 
-def test_what_was_used_up_is_no_longer_there() -> None:
+def test_what_was_used_up_is_no_longer_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    watch = SimpleNamespace(moment=0.0, monotonic=lambda: watch.moment)
+    monkeypatch.setattr(time_limits, "time", watch)
     with reading_within(1) as limit:
-        run("SELECT pg_sleep(0.4)")
+        watch.moment = 0.375
         limit.renew()
-        assert 400 < int(str(setting("statement_timeout")).removesuffix("ms")) < 620
-        run("SELECT pg_sleep(0.3)")
+        assert setting("statement_timeout") == "625ms"
+        watch.moment = 0.75
         with pytest.raises(OperationalError) as stopped, transaction.atomic():
             limit.renew()
+            assert setting("statement_timeout") == "250ms"
             run("SELECT pg_sleep(0.5)")
     assert is_timeout(stopped.value)
 
@@ -95,12 +102,15 @@ def test_waiting_for_a_lock_ends(transactional_db: None) -> None:
         dbname=place["NAME"],
     ) as other:
         other.execute("LOCK TABLE core_throttle IN ACCESS EXCLUSIVE MODE")
-        started = time.monotonic()
-        with pytest.raises(OperationalError) as stopped, transaction.atomic(), waiting_for_locks_within(0.2):
-            run("DELETE FROM core_throttle")
-        assert time.monotonic() - started < 2
+
+        def stopped() -> Exception:
+            with pytest.raises(OperationalError) as error, transaction.atomic(), waiting_for_locks_within(0.2):
+                run("DELETE FROM core_throttle")
+            return error.value
+
+        error = in_time(stopped, below=2)
         other.rollback()
-    assert is_timeout(stopped.value)
+    assert is_timeout(error)
     assert setting("lock_timeout") == "0"
 
 

@@ -36,6 +36,7 @@ from apps.retrieval.request import SearchRequest
 from apps.retrieval.services import search
 from tests import ledger
 from tests.conftest import Issued
+from tests.in_time import in_time
 from tests.memories.providers.doubles import HashingEmbedder
 
 TOKEN = "a-token-of-more-than-twenty-characters"
@@ -340,9 +341,7 @@ def locked(*tables: str) -> Iterator[None]:
 def test_locked_tables_cost_five_seconds_at_most(transactional_db: None, pool: Mem0Provider) -> None:
     ensure_live_generation()
     with locked("candidates_candidate", "memories_verdict", "django_q_ormq", "insights_heartbeat", "memories_memory"):
-        started = time.monotonic()
-        found = scrape()
-        assert 4 < time.monotonic() - started < 6.5
+        found = in_time(scrape, above=4, below=6.5)
     assert found["firm_memory_database_up"] == 1
     assert success(found)["queue"] is False
     assert not any(name.startswith("firm_memory_candidates") for name in found)

@@ -24,6 +24,7 @@ from apps.memories.generations import ensure_live_generation
 from apps.memories.models import PoolGeneration
 from tests import ledger
 from tests.capture.finished import in_state
+from tests.in_time import in_time, until
 from tests.insights.test_metrics import locked
 
 
@@ -161,10 +162,7 @@ def test_a_process_of_the_worker_shows_that_it_is_there(
     """As django-q starts them: the sign of life comes without any task."""
     monkeypatch.setattr(pulse, "_beat_on", pulse.beat)
     post_spawn.send(sender="django_q", proc_name="a process")
-    deadline = time.monotonic() + 10
-    while not Heartbeat.objects.filter(name=PROCESS).exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until(Heartbeat.objects.filter(name=PROCESS).exists)
 
 
 def test_a_sign_of_life_that_cannot_be_written_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,9 +221,7 @@ def test_the_heartbeat_is_in_the_schedule_once() -> None:
 
 def test_a_probe_waits_for_no_lock(transactional_db: None) -> None:
     with locked("memories_poolgeneration"):
-        started = time.monotonic()
-        status, parts = ready()
-        assert time.monotonic() - started < 3
+        status, parts = in_time(ready, below=3)
     assert status == 503
     assert parts["pool"]["detail"] == "Failed: OperationalError."
     assert ready()[0] == 200

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -37,6 +36,7 @@ from apps.retrieval.services import SearchAnswer, search
 from apps.retrieval.stages import text
 from tests import ledger
 from tests.conftest import ApiClient, add_person, issue
+from tests.in_time import in_time
 from tests.memories.providers.doubles import HashingEmbedder
 
 SEARCH = "/api/v1/memories/search/"
@@ -133,15 +133,6 @@ def assert_says_nothing_of_the_machinery(answer: SearchAnswer) -> None:
     ):
         assert word not in said
     assert "local" not in said
-
-
-class Watch:
-    def __init__(self) -> None:
-        self._started = time.monotonic()
-
-    @property
-    def seconds(self) -> float:
-        return time.monotonic() - self._started
 
 
 @contextmanager
@@ -246,9 +237,7 @@ def test_without_the_embedding_model_words_are_looked_for(
 def test_a_model_that_hangs_costs_three_seconds(cast: Cast, hanging: Mem0Provider, searches: list[Search]) -> None:
     with registry.override(Mem0Provider(HashingEmbedder(name="local", dimensions=384))):
         memory = cast.remember(REFUNDS)
-    watch = Watch()
-    answer = ask(cast.bot)
-    assert 2.9 < watch.seconds < 4.5
+    answer = in_time(lambda: ask(cast.bot), above=2.9, below=4.5)
     assert labels(answer) == [memory.label]
     assert answer.degraded is True
     assert stage(answer, "vector")["detail"] == "The embedding model did not answer in time."
@@ -335,9 +324,7 @@ def test_a_pool_that_moved_on_is_not_searched_with_the_wrong_model(cast: Cast) -
 def test_a_locked_pool_costs_two_seconds_and_is_asked_once(committed: Cast, searches: list[Search]) -> None:
     memory = committed.remember(REFUNDS)
     with locked(POOL):
-        watch = Watch()
-        answer = ask(committed.bot)
-        assert 1.9 < watch.seconds < 3.5
+        answer = in_time(lambda: ask(committed.bot), above=1.9, below=3.5)
     assert labels(answer) == [memory.label]
     assert answer.degraded is True
     assert stage(answer, "vector")["detail"] == "The pool did not answer in time."
@@ -351,9 +338,7 @@ def test_what_only_words_found_is_served_with_a_word_of_warning_when_the_pool_ca
 ) -> None:
     memory = committed.remember(REFUNDS)
     with locked(POOL):
-        watch = Watch()
-        answer = ask(committed.curator, recipe="text")
-        assert 1.9 < watch.seconds < 3.5
+        answer = in_time(lambda: ask(committed.curator, recipe="text"), above=1.9, below=3.5)
     assert labels(answer) == [memory.label]
     assert answer.degraded is True
     assert "could not be checked" in answer.note
@@ -379,9 +364,7 @@ def test_a_connection_that_breaks_in_the_middle_is_replaced(
 def test_locked_words_cost_one_second(committed: Cast, searches: list[Search]) -> None:
     memory = committed.remember(REFUNDS)
     with locked("memories_lexeme"):
-        watch = Watch()
-        answer = ask(committed.bot)
-        assert 0.9 < watch.seconds < 2
+        answer = in_time(lambda: ask(committed.bot), above=0.9, below=2)
     assert labels(answer)[0] == memory.label
     assert "text" not in answer.results[0]["scores"]
     assert answer.degraded is True
@@ -406,9 +389,7 @@ def test_the_statements_of_the_text_arm_share_the_second(
     monkeypatch.setattr(text, "rarest_terms", slowly)
     slow_rank = ranked.replace("WITH asked", "WITH pause AS MATERIALIZED (SELECT pg_sleep(0.7)), asked")
     monkeypatch.setattr(text, "_RANK", slow_rank.replace("FROM preselected\n", "FROM pause, preselected\n"))
-    watch = Watch()
-    answer = ask(cast.bot)
-    assert watch.seconds < 1.8
+    answer = in_time(lambda: ask(cast.bot), below=1.8)
     assert answer.degraded is True
     assert searches[-1].shortfalls == [Shortfall.WORDS_LATE]
 
@@ -448,9 +429,7 @@ def test_everything_at_once_stays_within_the_sum_of_the_limits(
     with registry.override(Mem0Provider(HashingEmbedder(name="local", dimensions=384))):
         committed.remember(REFUNDS)
     with locked("memories_lexeme"):
-        watch = Watch()
-        answer = ask(committed.bot)
-        assert 3.9 < watch.seconds < 6
+        answer = in_time(lambda: ask(committed.bot), above=3.9, below=6)
     assert answer.degraded is True
     assert len(searches[-1].shortfalls) == 2
 
@@ -459,9 +438,7 @@ def test_a_ledger_that_cannot_be_asked_is_no_empty_answer(committed: Cast, searc
     """The pool found something, and nothing is served that the ledger has not let through."""
     committed.remember(REFUNDS)
     with locked("memories_memory"):
-        watch = Watch()
-        response = committed.rest.get(SEARCH, {"q": QUESTION})
-        assert watch.seconds < 5
+        response = in_time(lambda: committed.rest.get(SEARCH, {"q": QUESTION}), below=5)
     assert response.status_code == 503
     assert response.json()["code"] == "ledger_timeout"
     assert "results" not in response.json()
@@ -473,9 +450,7 @@ def test_a_ledger_that_cannot_be_asked_is_no_empty_answer(committed: Cast, searc
 def test_a_database_that_is_down_is_503(committed: Cast) -> None:
     committed.remember(REFUNDS)
     with nobody_listens():
-        watch = Watch()
-        response = committed.rest.get(SEARCH, {"q": QUESTION})
-        assert watch.seconds < 4
+        response = in_time(lambda: committed.rest.get(SEARCH, {"q": QUESTION}), below=4)
     assert response.status_code == 503
     assert response.json()["code"] == "database_down"
     assert "results" not in response.json()
@@ -667,9 +642,7 @@ def test_an_approval_waits_for_a_locked_pool_and_then_says_503(
     monkeypatch.setattr(mem0_provider, "LOCK_SECONDS", 0.5)
     candidate = ledger.propose(committed.bot, REFUNDS)
     with locked(POOL):
-        watch = Watch()
-        response = approve(committed, candidate, api)
-        assert 0.4 < watch.seconds < 3
+        response = in_time(lambda: approve(committed, candidate, api), above=0.4, below=3)
     assert response.status_code == 503
     assert response.json()["code"] == "provider_unavailable"
     assert_still_open(candidate)

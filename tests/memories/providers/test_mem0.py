@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from uuid import uuid4
 
@@ -22,6 +21,7 @@ from apps.memories.providers.base import PayloadPatch, ProviderError
 from apps.memories.providers.mem0 import lookup, slots
 from apps.memories.providers.mem0.generation import held_generation, live_generation
 from apps.memories.providers.mem0.provider import Mem0Provider
+from tests.in_time import in_time, until
 
 from .conftest import make_live
 from .doubles import HashingEmbedder, a_query, a_record, found, store, ways
@@ -92,11 +92,13 @@ def test_a_search_leaves_no_setting_behind(mem0, outer):
 def test_a_slow_pool_fails_in_time(mem0, monkeypatch, part):
     monkeypatch.setattr(slots, "POOL_SECONDS", 0.1)
     monkeypatch.setattr(slots, part, lambda *_: ("SELECT pg_sleep(20)", []))
-    started = time.monotonic()
-    with pytest.raises(ProviderError, match="QueryCanceled") as caught:
-        mem0.search(a_query(mem0))
-    assert time.monotonic() - started < 2
-    assert not caught.value.permanent
+
+    def fails():
+        with pytest.raises(ProviderError, match="QueryCanceled") as caught:
+            mem0.search(a_query(mem0))
+        return caught.value
+
+    assert not in_time(fails, below=2).permanent
 
 
 def test_the_parts_of_a_search_share_the_time_allowed(mem0, monkeypatch):
@@ -193,13 +195,11 @@ def test_a_writer_that_waited_for_a_switch_writes_to_the_new_pool(committed):
     with transaction.atomic():
         PoolGeneration.objects.select_for_update().get(number=900)
         writer.start()
-        deadline = time.monotonic() + 10
-        while not _waits_for_a_lock() and time.monotonic() < deadline:
-            time.sleep(0.02)
+        until(_waits_for_a_lock)
         PoolGeneration.objects.filter(number=900).update(state=GenerationState.RETIRED)
         new = PoolGeneration.objects.create(number=902, embedder="hashing", dimensions=64, state=GenerationState.LIVE)
         assert seen == []
-    writer.join(timeout=10)
+    writer.join(timeout=60)
     assert seen == [902]
     assert live_generation().number == 902
     new.delete()
