@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.db.models import BigIntegerField, BooleanField, Exists, ExpressionWrapper, OuterRef, Q, Value
@@ -31,7 +31,7 @@ from apps.core.errors import Forbidden
 from apps.core.pagination import MAX_COUNTED
 from apps.memories.facets import MOST, Facets, counts_of, facets_of
 from apps.memories.history import Entry, history_of, memories_by_id
-from apps.memories.models import IN_FORCE, Memory, MemoryQuerySet, Supersession
+from apps.memories.models import IN_FORCE, Action, Memory, MemoryQuerySet, Supersession, Verdict
 from apps.memories.selectors import memories_visible, scopes_shown
 from apps.memories.verdicts import verdicts_of
 
@@ -274,6 +274,27 @@ def _holds(entry: Mapping[str, Any]) -> bool:
     """Whether what is near is a memory in force or a candidate that is open."""
     statuses: Iterable[str] = IN_FORCE if entry["what"] == "memory" else OPEN
     return entry["status"] in statuses
+
+
+# Of so many verdicts of theirs a reviewer's latest reasons are taken, and so many of these, unless they are long.
+_VERDICTS_LOOKED_AT: Final = 300
+REASONS: Final = 4
+_LONG: Final = 160
+
+
+def reasons_lately(principal: Principal) -> list[str]:
+    """Why this person rejected lately what they may still see, each reason once and the latest first.
+
+    What was said of one candidate often holds of the next, and nobody wants to type it again.
+    """
+    if principal.user is None:
+        return []
+    rows = Verdict.objects.filter(
+        workspace=principal.workspace, reviewer_name=principal.name, reviewer=principal.user
+    ).annotate(seen=Exists(candidates_visible(principal).filter(pk=OuterRef("subject_id"))))
+    latest = rows.order_by("-created_at", "-id").values_list("action", "reason", "seen")[:_VERDICTS_LOOKED_AT]
+    reasons = (reason for action, reason, seen in latest if action == Action.REJECT and seen)
+    return [*dict.fromkeys(reason for reason in reasons if 0 < len(reason) <= _LONG)][:REASONS]
 
 
 def sheet(principal: Principal, candidate: Candidate) -> Sheet:

@@ -47,6 +47,7 @@ from apps.approvals.selectors import (
     queue_facets,
     queue_order,
     queue_rows,
+    reasons_lately,
     sheet,
     waiting,
 )
@@ -377,6 +378,7 @@ def _candidate_page(
         "reject": sent.get("reject") or RejectForm(initial=page_sheet.initial, auto_id="reject-%s"),
         "reopen": sent.get("reopen") or DecideForm(initial=page_sheet.initial, auto_id="reopen-%s"),
         "sent": sent,
+        "reasons": reasons_lately(request.principal) if row.is_open and not page_sheet.objection else [],
         **_around(request, row),
     }
     return render_framed(request, "review/candidate.html", context, status=refusal.status if refusal else status)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from apps.retrieval.contents import contents_of, likeness
+from apps.retrieval.contents import Contents, contents_of, likeness
 from apps.retrieval.likeness import say_the_same
 
 LEAST: Final = 0.6
@@ -66,8 +66,15 @@ def repetition(old: Statement, new: Statement) -> Suggestion | None:
     if not say_the_same(before, after):
         return None
     alike = likeness(before, after)
-    cue = f"{alike:.0%} of their words are the same, and neither says anything that the other does not."
+    cue = f"{alike:.0%} of their words are the same, and {_beyond(before, after)}."
     return Suggestion("repeats", round(alike, 2), (cue,))
+
+
+def _beyond(before: Contents, after: Contents) -> str:
+    """Which of the two says more, of which one says all that the other does."""
+    if before.words == after.words:
+        return "neither says anything that the other does not"
+    return "this says nothing beyond the other" if after.words <= before.words else "this adds to what the other says"
 
 
 def suggestion(old: Statement, new: Statement) -> Suggestion | None:

@@ -449,6 +449,14 @@
   document.addEventListener("toggle", reachCutTexts, true);
   addEventListener("resize", reachCutTexts);
 
+  // A reason that was given before, taken up again: it can be changed before it is sent. What was typed stays.
+  function fill(field, text) {
+    const typed = field.value.trim(), offered = [...document.querySelectorAll("[data-fill]")].map((button) => button.value);
+    field.value = !typed || offered.includes(typed) ? text : `${typed} ${text}`;
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+    press(field);
+  }
+
   // --- clicks ---------------------------------------------------------------------------------------------------------
   document.addEventListener("click", (event) => {
     const opener = event.target.closest("[data-dialog]");
@@ -458,6 +466,8 @@
     const jump = event.target.closest("a[data-open]");
     const field = jump && byId(jump.hash.slice(1));
     if (field) { event.preventDefault(); press(field); }
+    const again = event.target.closest("[data-fill]");
+    if (again) fill(byId(again.dataset.fill), again.value);
     const offer = event.target.closest("[data-draft]");
     if (offer && event.target.closest("[data-draft-restore]")) restoreDraft(offer);
     if (offer && event.target.closest("[data-draft-drop]")) { forget(offer.dataset.draft); offer.remove(); }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Callable
 from copy import copy
@@ -14,11 +15,13 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.template.loader import render_to_string
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.models import Audience, AuditEvent, Role, TokenKind, Workspace
 from apps.accounts.principal import Principal
 from apps.approvals.claims import CLAIMED_FOR, candidate_claim
 from apps.approvals.restrictions import source_restrict
+from apps.approvals.selectors import reasons_lately
 from apps.candidates.models import Candidate, CandidateStatus, Opened
 from apps.candidates.proposal import ScopeInput
 from apps.candidates.revisions import Revision, candidate_revise, candidate_withdraw
@@ -672,6 +675,52 @@ def test_a_rejection_needs_a_reason(page: Client, candidate: Candidate, reason: 
     (complaint,) = answer.context["reject"].errors["reason"]
     assert said in complaint
     assert ledger.fresh(candidate).status == CandidateStatus.PENDING
+
+
+def offered(answer: Any) -> list[str]:
+    return [html.unescape(value) for value in re.findall(r'data-fill="reject-reason" value="([^"]*)"', text(answer))]
+
+
+def test_what_a_reviewer_said_lately_is_offered_again(
+    page: Client, browser: Any, agent: Principal, bot: Principal, reviewer: Principal, erin: User
+) -> None:
+    for reason in ("Known as M-1.", HOSTILE, "Too vague.", "Known as M-1.", "x" * 161, "Two\nlines."):
+        ledger.reject(reviewer, ledger.propose(agent), reason)
+    ledger.reject(ledger.of_person(erin), ledger.propose(agent), "Said by another.")
+    ledger.approve(reviewer, ledger.propose(agent))
+    waiting = ledger.propose(bot)
+    answer = page.get(at(waiting))
+    assert offered(answer) == ["Two\nlines.", "Known as M-1.", "Too vague.", HOSTILE]
+    assert HOSTILE not in text(answer)
+    assert offered(browser(erin).get(at(waiting))) == ["Said by another."]
+    own = ledger.propose(reviewer)
+    decided = ledger.reject(reviewer, ledger.propose(agent), "No.")
+    for nothing_to_reject in (own, decided):
+        assert offered(page.get(at(nothing_to_reject))) == []
+
+
+def test_what_was_said_of_something_restricted_since_is_not_offered(
+    page: Client, agent: Principal, workspace: Workspace, alice: User, reviewer: Principal, dave: User
+) -> None:
+    rejected = ledger.propose(agent, sources=(ledger.a_source("secret!1"),))
+    ledger.reject(reviewer, rejected, "The merger is off.")
+    waiting = ledger.propose(agent)
+    assert offered(page.get(at(waiting))) == ["The merger is off."]
+    board = Audience.objects.create(workspace=workspace, name="board")
+    source = Source.objects.get(reference="secret!1")
+    source_restrict(principal=ledger.of_person(dave), source_id=source.pk, audience_id=board.pk)
+    assert offered(page.get(at(waiting))) == []
+
+
+def test_the_reasons_of_a_long_history_are_read_by_the_index(alice: User, bot: Principal, reviewer: Principal) -> None:
+    ledger.reject(reviewer, ledger.propose(bot), "No.")
+    ledger.sql("ANALYZE memories_verdict")
+    with CaptureQueriesContext(connection) as captured:
+        reasons_lately(reviewer)
+    (query,) = captured.captured_queries
+    ledger.sql("SET LOCAL enable_seqscan = off")
+    plan = "\n".join(row[0] for row in ledger.sql(f"EXPLAIN {query['sql']}"))
+    assert "verdict_by_reviewer" in plan and "Sort" not in plan, plan
 
 
 def test_what_else_is_wrong_with_a_rejection_is_said_beside_it(page: Client, candidate: Candidate) -> None:

@@ -46,3 +46,20 @@ def test_notes_are_seen_and_one_is_proposed(window: Window, alice: User, botty: 
             expect(seen.page.get_by_role("status").first).to_contain_text("Noted what became of it.")
     assert Candidate.objects.get().content == "The retry loop never gives up."
     assert TaskNote.objects.get(content__startswith="The retry").disposition == "fixed"
+
+
+@pytest.mark.parametrize("javascript", [True, False], ids=["with scripts", "without scripts"])
+def test_a_note_is_deleted_in_two_steps(window: Window, alice: User, botty: Issued, javascript: bool) -> None:
+    """There is no way back from it, and it stands beside what is pressed often."""
+    ledger.noted(ledger.of_token(botty.token), "The retry loop never gives up.", task=TASK)
+    seen = window(alice, size="phone", javascript=javascript)
+    seen.go(f"/tasks/?task={quote(TASK, safe='')}")
+    row = seen.page.locator(".row")
+    expect(row.get_by_role("button", name="Delete it for good")).to_be_hidden()
+    row.locator(".note-delete > summary").click()
+    expect(row.get_by_role("button", name="Delete it for good")).to_be_visible()
+    assert faults_of(seen.page) == {}
+    assert TaskNote.objects.exists()
+    row.get_by_role("button", name="Delete it for good").click()
+    expect(seen.page.get_by_role("status").first).to_contain_text("Deleted. Nothing finds it any more.")
+    assert not TaskNote.objects.exists()

@@ -141,6 +141,34 @@ def test_the_same_text_repeats_itself_and_replaces_nothing() -> None:
 
 
 @pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            "Retries wait longer each time.",
+            "Retries wait longer each time!",
+            "neither says anything that the other does not",
+        ),
+        (
+            "Retries, refunds and chargebacks wait exponentially longer each time.",
+            "Retries, refunds and chargebacks wait exponentially longer each time, up to a day.",
+            "this adds to what the other says",
+        ),
+        (
+            "Retries, refunds and chargebacks wait exponentially longer each time, up to a day.",
+            "Retries, refunds and chargebacks wait exponentially longer each time.",
+            "this says nothing beyond the other",
+        ),
+    ],
+)
+def test_a_repetition_says_which_of_the_two_says_more(old: str, new: str, said: str) -> None:
+    found = suggestion(Statement(old), Statement(new))
+    assert found is not None
+    assert found.what == "repeats"
+    (cue,) = found.cues
+    assert said in cue
+
+
+@pytest.mark.parametrize(
     "text",
     ["instead of " * 4_000, "a. " * 20_000, "no longer " * 9_000, "is replaced " * 9_000, "1" * 60_000, "x " * 50_000],
 )
