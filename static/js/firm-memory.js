@@ -66,7 +66,12 @@
 
   document.addEventListener("htmx:confirm", (event) => { if (deciding()) event.preventDefault(); else giveUp(); });
   document.addEventListener("htmx:beforeRequest", ({ detail }) => { last = detail; });
-  addEventListener("popstate", () => { giveUp(); hasJustCome(); });
+  // A jump within the page is told in the same way, and nothing comes after it.
+  addEventListener("popstate", () => {
+    if (here() === shown) return;
+    giveUp();
+    hasJustCome();
+  });
 
   // What is told of an answer comes from where it was to be put; the request knows which form it was, if it was one.
   const formOf = ({ detail }) => (detail.requestConfig.elt.matches("form") ? detail.requestConfig.elt : null);
@@ -518,6 +523,7 @@
   };
 
   document.addEventListener("keydown", (event) => {
+    if (event.key === "Tab") return; // goes through what stands here, and types nothing
     const typedOn = isTypedOn(event);
     if (event.isComposing || document.querySelector("dialog[open]")) return;
     const { target, key } = event;
