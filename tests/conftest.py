@@ -22,7 +22,6 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.test import Client
-from hypothesis import settings as hypothesis_settings
 
 from apps.accounts.models import ApiToken, Role, TokenKind, Workspace
 from apps.accounts.principal import Principal, operator
@@ -35,9 +34,6 @@ from apps.memories.providers import registry
 from apps.memories.providers.mem0.provider import Mem0Provider
 from tests import ledger
 from tests.memories.providers.doubles import HashingEmbedder
-
-# The same examples on every run, and as long for each as it takes: whoever breaks something is told, and nobody else.
-hypothesis_settings.load_profile("ci")
 
 
 def pytest_collection_finish() -> None:

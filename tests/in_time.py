@@ -1,4 +1,4 @@
-"""How long something takes, on a machine that may be busy with other things as well."""
+"""How long something takes, and waiting for what has to come."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
+def until(condition: Callable[[], object], seconds: float = 30.0) -> None:
     """Wait for it, and for that alone; after so long it will not come true any more."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -17,17 +17,10 @@ def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
         time.sleep(0.02)
 
 
-def in_time(work: Callable[[], T], *, below: float, above: float = 0.0, tries: int = 3) -> T:
-    """What ``work`` gave back when it took less than so many seconds, and never less than ``above``.
-
-    What waits too long by itself does so at every try, and what a busy machine holds up does not.
-    """
-    took: list[float] = []
-    while len(took) < tries:
-        began = time.monotonic()
-        found = work()
-        took.append(time.monotonic() - began)
-        assert took[-1] > above
-        if took[-1] < below:
-            return found
-    raise AssertionError(f"At best it took {min(took):.2f} seconds, and it should take less than {below}.")
+def in_time(work: Callable[[], T], *, below: float, above: float = 0.0) -> T:
+    """What ``work`` gave back, which took more than ``above`` and less than ``below`` seconds."""
+    began = time.monotonic()
+    found = work()
+    took = time.monotonic() - began
+    assert above < took < below, f"It took {took:.2f} seconds."
+    return found

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -17,7 +16,7 @@ from psycopg import sql
 
 from apps.core.clock import now
 from apps.memories.models import TaskNote, TaskNoteQuerySet
-from apps.memories.notes import note_record
+from apps.memories.notes import note_pooled
 from apps.memories.pool import notes_table
 from apps.memories.providers.base import MemoryProvider
 
@@ -135,11 +134,5 @@ def note_repair(drift: NoteDrift, provider: MemoryProvider) -> bool:
         still_there = TaskNote.objects.filter(pk=drift.note_id).select_for_update().first()
         provider.delete_notes([drift.note_id])
         if still_there is not None and prepared is not None:
-            provider.insert_notes([(note_record(still_there), prepared)])
-            _embedded(still_there, now())
+            note_pooled(still_there, prepared)
     return True
-
-
-def _embedded(note: TaskNote, at: datetime) -> None:
-    note.embedded_at = at
-    note.save(update_fields=["embedded_at"])

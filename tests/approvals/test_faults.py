@@ -357,7 +357,7 @@ def child_environment() -> dict[str, str]:
     }
 
 
-def lock_is_free(candidate: Candidate, seconds: float = 30.0) -> bool:
+def lock_is_free(candidate: Candidate, seconds: float = 5.0) -> bool:
     """PostgreSQL notices that the process is gone and gives its locks back."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

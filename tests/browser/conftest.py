@@ -22,6 +22,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect, 
 from pytest_django.live_server_helper import LiveServer
 
 from apps.accounts.principal import Principal
+from apps.candidates.models import Candidate
 from apps.memories.providers.mem0.provider import Mem0Provider
 from tests import ledger
 from tests.conftest import Issued
@@ -200,6 +201,11 @@ def window(chromium: Browser, live_server: LiveServer) -> Iterator[Callable[...,
     for watched in opened:
         assert watched.said == []
         assert watched.foreign == []
+
+
+def waiting(agent: Principal, count: int) -> list[Candidate]:
+    """In the order of the queue: proposed at one moment, so that their ids decide."""
+    return sorted(ledger.propose_many(agent, count), key=lambda row: row.pk)
 
 
 def admit(watched: Watched, who: User) -> None:

@@ -16,7 +16,7 @@ from apps.candidates.revisions import Revision, candidate_revise
 from apps.memories.models import Memory
 from tests import ledger
 from tests.browser.checks import wait_for_focus
-from tests.browser.conftest import Watched, look, look_anew
+from tests.browser.conftest import Watched, look, look_anew, waiting
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -33,11 +33,6 @@ def window(window: Window) -> Window:
         return seen
 
     return make
-
-
-def waiting(agent: Principal, count: int) -> list[Candidate]:
-    """In the order of the queue: proposed at one moment, so that their ids decide."""
-    return sorted(ledger.propose_many(agent, count), key=lambda row: row.pk)
 
 
 def url(row: Candidate) -> str:

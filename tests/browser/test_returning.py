@@ -19,17 +19,12 @@ from apps.candidates.models import Candidate, CandidateStatus
 from apps.candidates.revisions import Revision, candidate_revise
 from tests import ledger
 from tests.browser.checks import faults_of
-from tests.browser.conftest import PASSWORD, Watched, admit, sign_in
+from tests.browser.conftest import PASSWORD, Watched, admit, sign_in, waiting
 from tests.conftest import add_person
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 Window = Callable[..., Watched]
-
-
-def waiting(agent: Principal, count: int) -> list[Candidate]:
-    """In the order of the queue: proposed at one moment, so that their ids decide."""
-    return sorted(ledger.propose_many(agent, count), key=lambda row: row.pk)
 
 
 def title(page: Page, row: Candidate) -> Locator:

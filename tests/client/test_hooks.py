@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import shlex
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.client.playing import playing
-from tests.in_time import in_time, until
 
 CLIENT = Path(__file__).resolve().parents[2] / "client"
 PLUGIN = CLIENT / "claude-code-plugin"
@@ -39,24 +38,15 @@ def environment(home, tmp_path):
 def run_hook(event: str, given: object, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
     (group,) = json.loads((PLUGIN / "hooks" / "hooks.json").read_text())["hooks"][event]
     (hook,) = group["hooks"]
-    before = seconds_of_children()
-    done = subprocess.run(
+    return subprocess.run(
         ["sh", "-c", hook["command"]],
         env=environment | {"CLAUDE_PLUGIN_ROOT": str(PLUGIN)},
         input=given if isinstance(given, str) else json.dumps(given),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=hook["timeout"],
         check=False,
     )
-    assert seconds_of_children() - before < hook["timeout"], "It is ended by then, on a machine that has time for it."
-    return done
-
-
-def seconds_of_children() -> float:
-    """What they have computed, which is less than they took where others compute as well."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def started(checkout: Path, source: str = "startup") -> dict[str, str]:
@@ -107,13 +97,11 @@ def test_whatever_comes_in_a_session_is_not_held_up(given, checkout, environment
 
 def test_a_session_starts_without_the_service_without_a_token_and_without_fm(checkout, environment):
     down = environment | {"FIRM_MEMORY_URL": "http://127.0.0.1:9", "FIRM_MEMORY_TOKEN": "fm_agent_x"}
-
-    def starts() -> None:
-        for each in (down, environment, environment | {"PATH": "/usr/bin:/bin"}):
-            done = run_hook("SessionStart", started(checkout), each)
-            assert (done.returncode, done.stdout) == (0, "")
-
-    in_time(starts, below=10)
+    begun = time.monotonic()
+    for each in (down, environment, environment | {"PATH": "/usr/bin:/bin"}):
+        done = run_hook("SessionStart", started(checkout), each)
+        assert (done.returncode, done.stdout) == (0, "")
+    assert time.monotonic() - begun < 10
 
 
 def test_an_open_address_is_warned_about_in_a_sentence(checkout, environment):
@@ -162,7 +150,9 @@ def test_a_session_may_be_handed_over_without_a_question(checkout, environment, 
         asked = service.asked
         # The service of this test reads JSON lines of one line as JSON.
         done = run_hook("SessionEnd", ended(checkout, transcript), environment | {"FIRM_MEMORY_SESSIONS": "always"})
-        until(lambda: asked)
+        until = time.monotonic() + 20
+        while not asked and time.monotonic() < until:
+            time.sleep(0.05)
     assert done.returncode == 0
     assert asked[0].body["external_id"] == f"claude-code:{transcript.stem}"
     assert asked[0].body["scope"] == {"repos": ["acme/pay"]}

@@ -49,7 +49,7 @@ def test_a_statement_is_given_up_and_the_connection_with_it(frozen):
             cursor.execute("SELECT 1")
         return error.value
 
-    error = in_time(given_up, above=0.4, below=5, tries=1)
+    error = in_time(given_up, above=0.4, below=5)
     assert is_down(error)
     assert "within 0.5 seconds" in str(error)
     connection.close()

@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -27,10 +26,9 @@ from apps.core.supervisor import (
     _ending,
     only_one,
 )
-from tests.in_time import until
 
 ROOT = Path(__file__).resolve().parents[2]
-TIMING = "Timing(poll=0.05, stop={}, first_delay=0.1, longest_delay=0.4, well_after=60, database_pause=1)"
+TIMING = "Timing(poll=0.05, stop=2.0, first_delay=0.1, longest_delay=0.4, well_after=60, database_pause=1)"
 
 # Each leaves its process id in a file of its own. `nest` starts a process that outlives it, as qcluster does.
 DUMMIES = {
@@ -54,7 +52,7 @@ def _hang_up_by_default() -> None:
 class Running:
     """A supervisor in a process of its own, looking after dummies."""
 
-    def __init__(self, folder: Path, *names: str, parent: bool = False, stop: float = 2.0) -> None:
+    def __init__(self, folder: Path, *names: str, parent: bool = False) -> None:
         self.folder, self.names = folder, names
         programs = [
             f"Program({name!r}, [sys.executable, '-c', {DUMMIES[name]!r}, {str(self.file(name))!r}])" for name in names
@@ -62,7 +60,7 @@ class Running:
         code = (
             "import sys; from pathlib import Path; from apps.core.supervisor import *\n"
             "def say(sentence): print(sentence, flush=True)\n"
-            f"timing = {TIMING.format(stop)}\n"
+            f"timing = {TIMING}\n"
             f"with only_one(Path({str(folder / 'up.lock')!r}), wait=5, say=say) as lock:\n"
             "    dog = Watchdog(keep_open=lock)\n"
             f"    children = [Child(p, watchdog=dog, say=say, timing=timing) for p in [{', '.join(programs)}]]\n"
@@ -93,7 +91,7 @@ class Running:
     def finish(self) -> float:
         """Wait for its end and say how long that took."""
         began = time.monotonic()
-        self.process.wait(60)
+        self.process.wait(15)
         return time.monotonic() - began
 
 
@@ -101,18 +99,25 @@ class Running:
 def supervise(tmp_path):
     made: list[Running] = []
 
-    def start(*names: str, **options: Any) -> Running:
-        running = Running(tmp_path, *names, **options)
+    def start(*names: str, parent: bool = False) -> Running:
+        running = Running(tmp_path, *names, parent=parent)
         made.append(running)
-        until(lambda: all(running.pids(name) for name in names))
+        eventually(lambda: all(running.pids(name) for name in names))
         return running
 
     yield start
     for running in made:
         running.process.kill()
         running.process.wait()
-        until(lambda running=running: not any(program(pid) for pid in running.everybody()))
+        eventually(lambda running=running: not any(program(pid) for pid in running.everybody()))
         running.output.close()
+
+
+def eventually(condition, seconds: float = 12.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "this did not come true in time"
+        time.sleep(0.05)
 
 
 # --- with real processes --------------------------------------------------------------------------------
@@ -121,11 +126,11 @@ def supervise(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_it_and_its_children_in_good_order(supervise, number):
-    running = supervise("steady", "nest", stop=60)
+    running = supervise("steady", "nest")
 
     running.process.send_signal(number)
 
-    assert running.finish() < 30
+    assert running.finish() < 2
     assert running.process.returncode == 0
     assert not any(program(pid) for pid in running.everybody())
 
@@ -141,7 +146,7 @@ def test_a_terminal_that_is_gone_stops_it_though_nobody_tells_it():
         working.join(0.2)
         assert working.is_alive()
         os.close(ours)
-        working.join(60)
+        working.join(5)
     assert not working.is_alive()
     os.close(theirs)
 
@@ -153,7 +158,7 @@ def test_a_child_that_ends_is_started_again_and_leaves_nothing_behind(supervise)
 
     os.kill(master, signal.SIGKILL)
 
-    until(lambda: len(running.pids("nest")) == 4)
+    eventually(lambda: len(running.pids("nest")) == 4)
     assert not program(left_behind)
     assert len(running.pids("steady")) == 1
     assert running.process.poll() is None
@@ -162,23 +167,23 @@ def test_a_child_that_ends_is_started_again_and_leaves_nothing_behind(supervise)
 
 @pytest.mark.slow
 def test_a_child_that_will_not_stop_is_killed(supervise):
-    running = supervise("stubborn", stop=4)
+    running = supervise("stubborn")
 
     running.process.send_signal(signal.SIGTERM)
 
-    assert 3.5 < running.finish() < 8
+    assert 1.5 < running.finish() < 4
     assert not program(running.pids("stubborn")[0])
 
 
 @pytest.mark.slow
 def test_asked_twice_it_waits_no_longer(supervise):
-    running = supervise("stubborn", "steady", stop=60)
+    running = supervise("stubborn")
 
     running.process.send_signal(signal.SIGINT)
-    until(lambda: not program(running.pids("steady")[0]))
+    time.sleep(0.3)
     running.process.send_signal(signal.SIGINT)
 
-    assert running.finish() < 30
+    assert running.finish() < 1.5
     assert not program(running.pids("stubborn")[0])
 
 
@@ -188,7 +193,7 @@ def test_when_it_is_killed_its_children_end_too(supervise):
 
     running.process.kill()
 
-    until(lambda: not any(program(pid) for pid in running.everybody()))
+    eventually(lambda: not any(program(pid) for pid in running.everybody()))
 
 
 @pytest.mark.slow
@@ -198,7 +203,7 @@ def test_the_next_one_waits_until_a_killed_one_is_cleaned_up(supervise, tmp_path
     first.process.wait()
     said = []
 
-    with only_one(tmp_path / "up.lock", wait=60, say=said.append):
+    with only_one(tmp_path / "up.lock", wait=12, say=said.append):
         assert not any(program(pid) for pid in first.everybody())
 
     assert said in ([], ["An earlier `up` was killed and is being cleaned up; waiting for that."])
@@ -221,7 +226,7 @@ def test_it_ends_with_its_parent_when_told_so(supervise):
 
     running.process.kill()
 
-    until(lambda: not program(running.pids("steady")[0]))
+    eventually(lambda: not program(running.pids("steady")[0]))
 
 
 # --- step by step ---------------------------------------------------------------------------------------

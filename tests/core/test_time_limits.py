@@ -70,6 +70,7 @@ def test_what_was_used_up_is_no_longer_there(monkeypatch: pytest.MonkeyPatch) ->
         watch.moment = 0.375
         limit.renew()
         assert setting("statement_timeout") == "625ms"
+        run("SELECT pg_sleep(0.3)")
         watch.moment = 0.75
         with pytest.raises(OperationalError) as stopped, transaction.atomic():
             limit.renew()

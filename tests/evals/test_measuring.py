@@ -33,7 +33,7 @@ def test_the_ratio_is_the_median_of_the_rounds_with_its_spread():
 
 
 def test_what_takes_longer_has_the_larger_ratio():
-    times = in_turn({"slow": lambda _: time.sleep(0.02), "fast": lambda _: None}, [1, 2, 3], rounds=2, warm=False)
+    times = in_turn({"slow": lambda _: time.sleep(0.004), "fast": lambda _: None}, [1, 2, 3], rounds=2, warm=False)
     assert ratio(times["slow"], times["fast"]).value > 5
 
 

@@ -162,7 +162,7 @@ def test_a_process_of_the_worker_shows_that_it_is_there(
     """As django-q starts them: the sign of life comes without any task."""
     monkeypatch.setattr(pulse, "_beat_on", pulse.beat)
     post_spawn.send(sender="django_q", proc_name="a process")
-    until(Heartbeat.objects.filter(name=PROCESS).exists)
+    until(Heartbeat.objects.filter(name=PROCESS).exists, seconds=10)
 
 
 def test_a_sign_of_life_that_cannot_be_written_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -131,11 +131,11 @@ def test_what_stands_in_a_file_twice_is_one_statement_and_stays_it(take):
 def test_many_statements_are_recognised_quickly(bot):
     places = [_place(f"Rule number {n} of this file is kept by all.") for n in range(2_000)]
     olds = [_known(place.found.content) for place in reversed(places)]
-    started = time.process_time()
+    started = time.perf_counter()
 
     assert _matched(places, olds, _key_of_content) == []
     assert all(place.known for place in places)
-    assert time.process_time() - started < 3
+    assert time.perf_counter() - started < 3
 
 
 def _place(words):

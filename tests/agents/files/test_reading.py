@@ -129,10 +129,10 @@ def test_no_text_breaks_the_reader(text):
     ids=range(18),
 )  # fmt: skip
 def test_no_text_takes_long(text):
-    started = time.process_time()
+    started = time.perf_counter()
     file_read("AGENTS.md", text)
     decision_read(text)
-    assert time.process_time() - started < 5
+    assert time.perf_counter() - started < 5
 
 
 @pytest.mark.parametrize(

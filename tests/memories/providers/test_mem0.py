@@ -195,11 +195,11 @@ def test_a_writer_that_waited_for_a_switch_writes_to_the_new_pool(committed):
     with transaction.atomic():
         PoolGeneration.objects.select_for_update().get(number=900)
         writer.start()
-        until(_waits_for_a_lock)
+        until(_waits_for_a_lock, seconds=10)
         PoolGeneration.objects.filter(number=900).update(state=GenerationState.RETIRED)
         new = PoolGeneration.objects.create(number=902, embedder="hashing", dimensions=64, state=GenerationState.LIVE)
         assert seen == []
-    writer.join(timeout=60)
+    writer.join(timeout=10)
     assert seen == [902]
     assert live_generation().number == 902
     new.delete()
